@@ -22,7 +22,7 @@ from scipy.stats import spearmanr
 
 from megtrim.build.engines.sample import SampleEngine, find_embedded_source
 from megtrim.counts.stage import repeat
-from megtrim.counts.work import LENGTHS, Count, find_code, name_functions, parse_blocks, subtract
+from megtrim.counts.use import LENGTHS, Count, find_code, name_functions, parse_blocks, subtract
 from megtrim.devices.counting import COUNTS_FILE, CountingEmulator
 from megtrim.devices.device import DeviceSpec
 from megtrim.devices.local import LocalFolder

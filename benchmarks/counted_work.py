@@ -24,15 +24,13 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
+from megtrim.checks.statuses import CheckKind, CheckStatus
+from megtrim.config.units import WORK
 from megtrim.counts.stage import repeat
-from megtrim.counts.work import (
-    ITERATIONS,
+from megtrim.counts.use import (
     LENGTHS,
     Count,
-    CountResult,
     Work,
-    WorkRow,
-    compare,
     find_code,
     name_functions,
     parse_blocks,
@@ -44,6 +42,8 @@ from megtrim.devices.local import LocalFolder
 from megtrim.elf.layout import LOADED, segments
 from megtrim.elf.symbol_names import readable
 from megtrim.elf.symbol_table import Function, FunctionTable, read_table
+from megtrim.size.rows import BudgetRow, WorkUse
+from megtrim.size.use import compare_work
 from megtrim.util.process import ProcessRunner
 
 KEY = "0" * 64
@@ -90,7 +90,7 @@ class Plant:
 
     @property
     def added(self) -> int:
-        """Instructions in :data:`ITERATIONS` iterations."""
+        """Instructions in an iteration."""
         return self.calls * (2 * self.rounds + 3)
 
 
@@ -156,14 +156,18 @@ def _is(word: int, forms: tuple[tuple[int, int], ...]) -> bool:
     return any(word & mask == value for mask, value in forms)
 
 
-def judge(now: Work, before: Work) -> WorkRow:
-    return compare("m/s@any", "reduced", CountResult(work={"reduced": now}), before, most=1e-9)
+def judge(now: Work, before: Work) -> tuple[BudgetRow, WorkUse]:
+    kind, skipped = CheckKind.GROWTH, CheckStatus.SKIPPED
+    row = BudgetRow(kind=kind, artifact="m", variant="reduced", measure=WORK, status=skipped)
+    row = compare_work(row, now, before, "recorded")
+    assert row.work
+    return row, row.work
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("program", type=Path)
-    parser.add_argument("twin", type=Path)
+    for name in ("program", "twin"):
+        parser.add_argument(name, type=Path)
     for name, number in (("repeats", 30), ("comparisons", 200), ("plants", 20)):
         parser.add_argument(f"--{name}", type=int, default=number)
     parser.add_argument("--library", type=Path, default=Path("/usr/aarch64-linux-gnu"))
@@ -182,8 +186,8 @@ def main() -> None:
         counting = CountingEmulator(spec=spec, compilers=compilers)
         with counting.open() as emulator, emulator.open() as folder:
             found = measure(Bench(folder, tuple(asked.arguments)), asked, Path(scratch))
-    whole = {"program": str(asked.program), "arguments": asked.arguments, **found}
-    sys.stdout.write(f"{json.dumps(whole)}\n")
+    found |= {"program": str(asked.program), "arguments": asked.arguments}
+    sys.stdout.write(f"{json.dumps(found)}\n")
 
 
 def measure(bench: Bench, asked: argparse.Namespace, scratch: Path) -> dict[str, object]:
@@ -201,18 +205,13 @@ def measure(bench: Bench, asked: argparse.Namespace, scratch: Path) -> dict[str,
     for _ in range(asked.comparisons):
         drawn = chance.sample(recorded, min(12, len(recorded)))
         half = len(drawn) // 2
-        row = judge(repeat(draw(drawn[:half]), KEY), repeat(draw(drawn[half:]), KEY))
-        if row.changed or row.before is None:
-            different.append([row.change, *(each.function for each in row.changed)])
+        row, found = judge(repeat(draw(drawn[:half]), KEY), repeat(draw(drawn[half:]), KEY))
+        if found.changed or row.note:
+            different.append([row.note, *(each.label for each in found.changed)])
     base = repeat(draw(recorded[:6]), KEY)
-    result: dict[str, object] = {
-        "pair_s": round(pair_s, 2),
-        "work": base.total.instructions / ITERATIONS,
-        "left_out": list(base.left_out),
-        "ran": base.ran,
-        "comparisons": asked.comparisons,
-        "different": different,
-    }
+    result: dict[str, object] = {"pair_s": round(pair_s, 2), "work": base.total.instructions}
+    result |= {"left_out": list(base.left_out), "ran": base.ran}
+    result |= {"comparisons": asked.comparisons, "different": different}
     short, long = (bench.run(asked.program, length) for length in LENGTHS)
     ran = sorted({*short, *long})
     calls = count_calls(table, code, data, (long, short))
@@ -227,8 +226,8 @@ def measure(bench: Bench, asked: argparse.Namespace, scratch: Path) -> dict[str,
         )
         named = replace(table, functions=taken)
         now = repeat(partial(bench.pair, copy, named, code), KEY)
-        row = judge(now, base)
-        changed = {each.function: each.after - each.before for each in row.changed}
+        row, found = judge(now, base)
+        changed = {each.label: each.growth_bytes for each in found.changed}
         own = base.functions[made.function.name][0]
         rows.append(
             {
@@ -237,8 +236,8 @@ def measure(bench: Bench, asked: argparse.Namespace, scratch: Path) -> dict[str,
                 "function": made.function.name,
                 "found": bool(changed),
                 "exact": [*changed.values()] == [made.added],
-                "named": [name[:199] for name in changed] == [readable(made.function.name)[:199]],
-                "scenario": row.growth,
+                "named": [*changed] == [readable(made.function.name)[:200]],
+                "scenario": (row.used_bytes or 0) / found.before,
             }
         )
     return result | {"plants": rows}

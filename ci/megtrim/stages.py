@@ -27,7 +27,6 @@ from megtrim.proof import stage as verify
 from megtrim.proof.neighbours import stage as neighbours
 from megtrim.report import stage as report
 from megtrim.size import stage as size
-from megtrim.size.memory import stage as memory
 from megtrim.size.references import stage as references
 from megtrim.trim import committed_keepset
 from megtrim.trim.stages import build, functions, header, profile, reduce
@@ -51,7 +50,6 @@ MODULES: Mapping[Stage, StageModule] = {
     Stage.VERIFY: verify,
     Stage.NEIGHBOURS: neighbours,
     Stage.COUNT: count,
-    Stage.MEMORY: memory,
     Stage.SIZE: size,
     Stage.PERF: perf,
     Stage.VERDICT: verdict,

@@ -25,18 +25,18 @@ def edit(name: str, *changes: tuple[str, str]) -> dict[str, str | bytes | None]:
 def test_a_slower_kernel_is_named_and_moved_code_is_not(world: World) -> None:
     world.forge.merge(world.adopted)
     stored = world.forge.run_push()
-    assert sorted(content(stored, "megtrim-baseline", "sizes.json")["work"][ID]) == [
+    assert [*content(stored, "megtrim-baseline", "sizes.json")["uses"][ID]["work"]] == [
         *("plain", "reduced")
     ]
 
     slower = world.run_pull(world.propose("slower", edit(DEPTHWISE, (START, START + LOOP))))
     assert slower.run.conclusions == {**HOSTED_JOBS, "verdict": "failure"}
-    [line] = [each for each in slower.body.splitlines() if each.startswith(f"- `{ID}` ")]
-    found = re.search(r"\+(\d\.\d\d)% instructions: `(.*?)` \+", line)
+    [line] = [each for each in slower.body.splitlines() if each.startswith(f"- `{ID} work`: ")]
+    found = re.search(r"\(\+(\d\.\d\d)%\) since .*, 1\.00% allowed: `(.*?)` \+", line)
     assert found
     assert 1.5 < float(found[1]) < 2.5
     assert "sample::(anonymous namespace)::run_if_square<" in found[2]
-    rows = content(slower.run, "megtrim-report", "verdict.json")["work"]
+    rows = content(slower.run, "megtrim-report", "verdict.json")["budgets"]
     assert [(row["variant"], row["status"]) for row in rows] == [
         *(("plain", "skipped"), ("reduced", "fail"))
     ]
@@ -44,7 +44,7 @@ def test_a_slower_kernel_is_named_and_moved_code_is_not(world: World) -> None:
     lists = edit(LISTS, (f"    {DEPTHWISE}\n", ""), (FIRST, f"    {DEPTHWISE}\n{FIRST}"))
     moved = world.run_pull(world.propose("moved", lists))
     assert moved.run.conclusions == HOSTED_JOBS
-    rows = content(moved.run, "megtrim-report", "verdict.json")["work"]
-    assert [(row["note"], row["changed"]) for row in rows] == [("", []), ("", [])]
+    rows = content(moved.run, "megtrim-report", "verdict.json")["budgets"]
+    assert [(row["note"], row["work"]["changed"]) for row in rows] == [("", []), ("", [])]
     assert "(no change) |" in moved.body
-    assert "### Work that changed" not in moved.body
+    assert "### Work and memory that changed" not in moved.body

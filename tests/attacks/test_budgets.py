@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 
 from attacks.arena import ARTIFACT, Arena
+from megtrim.checks.statuses import CheckStatus
 from megtrim.config.model import Budget
 from megtrim.config.problems import ConfigError
 from megtrim.github.baselines import BaselineSource
 from megtrim.size.baseline import dump_sizes
 from megtrim.size.budgets import Baseline, Measured, check
 from megtrim.size.byte_table import ByteTable
-from megtrim.size.rows import BudgetStatus
 from megtrim.util.errors import InputError
 from support.github_double import GithubDouble
 from unit.config.support import SMALL, load
@@ -146,7 +146,7 @@ def test_a_component_that_is_named_like_something_else(tmp_path: Path) -> None:
 
     (result,) = check([one], now, None, (), date(2027, 1, 31))
 
-    assert result.status is BudgetStatus.FAIL
+    assert result.status is CheckStatus.FAIL
 
 
 def test_a_component_of_a_program_without_names() -> None:

@@ -203,7 +203,7 @@ def test_a_stranger_counts_for_the_base(team: Team) -> None:
     team.keep(hidden, event="schedule", sha=UNMERGED)
     team.count(5000)
 
-    assert team.compare() == "found no counts that a night of 000000000000 stored"
+    assert "no baseline" in team.compare()
 
 
 def test_a_branch_is_its_own_base(team: Team) -> None:

@@ -1,22 +1,22 @@
 """Attempts on counted work: the file of counts, the counts of the baseline, the check."""
 
 import json
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from integration.test_counting import emulator
 from megtrim.checks.statuses import CheckStatus
-from megtrim.counts.work import Work, parse_blocks
+from megtrim.counts.use import Use, Work, parse_blocks
 from megtrim.devices.counting import COUNTS_FILE
 from megtrim.size.baseline import dump_sizes, parse_sizes
 from megtrim.size.budgets import Baseline
 from megtrim.util.errors import InputError
 from megtrim.verdict.conclusion import read_conclusion
+from megtrim.verdict.join import join
 from megtrim.verdict.model import parse_verdict, to_json
-from unit.counts.test_work import BY, KERNELS, judge, work
-from unit.verdict import examples
+from unit.counts.test_work import BY, KERNELS, work
+from unit.verdict.examples import facts, work_row
 
 pytestmark = [pytest.mark.chain]
 
@@ -67,9 +67,10 @@ def test_a_program_that_writes_its_counts(tmp_path: Path) -> None:
     ],
 )
 def test_a_baseline_with_other_counts(old: str, new: str) -> None:
-    sizes = Baseline(sizes={("load_and_run", "reduced"): 9}, work={"m/s@any": {"reduced": work()}})
+    uses = {"m/s@any": Use(work={"reduced": work()})}
+    sizes = Baseline(sizes={("load_and_run", "reduced"): 9}, uses=uses)
     text = dump_sizes(sizes)
-    assert parse_sizes(text, source="s").work == sizes.work
+    assert parse_sizes(text, source="s").uses == sizes.uses
     assert text.count(old) >= 1
 
     with pytest.raises(InputError):
@@ -79,16 +80,16 @@ def test_a_baseline_with_other_counts(old: str, new: str) -> None:
 def test_counts_of_another_setting() -> None:
     generous = {name: (10 * count, 10 * accesses) for name, (count, accesses) in KERNELS.items()}
 
-    row = judge(work(BY["an instruction more than a hundredth"]), work(generous, key="b" * 64))
+    row = work_row(work(BY["an instruction more than a hundredth"]), work(generous, key="b" * 64))
 
-    assert (row.status, row.change) == (CheckStatus.SKIPPED, "no baseline")
+    assert (row.status, row.note) == (CheckStatus.SKIPPED, "no baseline")
 
 
 def test_a_kernel_that_varies() -> None:
-    row = judge(work({"pool": (8_000, 80)}, "conv"), work())
+    row = work_row(work({"pool": (8_000, 80)}, "conv"), work())
 
-    assert (row.status, row.left_out) == (CheckStatus.INCONCLUSIVE, ("conv",))
-    assert row.change == "too little is left: 83% of the work varies now"
+    assert (row.status, row.work and row.work.left_out) == (CheckStatus.INCONCLUSIVE, ("conv",))
+    assert row.note == "too little is left: 83% of the work varies now"
 
 
 @pytest.mark.parametrize(
@@ -96,11 +97,10 @@ def test_a_kernel_that_varies() -> None:
     [work(BY["an instruction more than a hundredth"]), work(KERNELS, *"abcdefghijk"), "no qemu"],
 )
 def test_work_that_is_painted_green(now: Work | str) -> None:
-    scenario = examples.passing().scenarios[0].id
-    row = replace(judge(now, work()), scenario=scenario)
-    bad = json.loads(to_json(examples.with_work(row)))
+    row = work_row(now, work(), scenario=facts().scenarios[0].id)
+    bad = json.loads(to_json(join(facts(budgets=(row,)))))
     assert bad["verdict"] in ("fail", "inconclusive")
-    for painted in (bad["checks"], bad["checks"] + bad["work"]):
+    for painted in (bad["checks"], bad["checks"] + bad["budgets"]):
         for each in painted:
             each["status"] = "pass" if each["status"] == row.status else each["status"]
         text = json.dumps(bad | {"verdict": "pass"})

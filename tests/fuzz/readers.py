@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from megtrim.config.document import parse_document
-from megtrim.counts.work import Work, parse_blocks
+from megtrim.counts.use import Use, Work, parse_blocks
 from megtrim.crashes.report import parse_report
 from megtrim.elf.layout import segments
 from megtrim.elf.needed_libraries import find_cxx_runtime
@@ -134,7 +134,7 @@ _RELEASE = {name: (text.encode(),) for name, text in documents().items()}
 _SIZES = Baseline(
     sizes={("a", "plain"): 3, ("a", "reduced"): 2},
     parts={("a", "reduced"): ByteTable(least_bytes=64, components={"c": {"f": 1, "g": 1}})},
-    work={"m/s@c": {"reduced": Work(key="0" * 64, functions={"f": (2, 1)}, ran=1)}},
+    uses={"m/s@c": Use(work={"reduced": Work(key="0" * 64, functions={"f": (2, 1)}, ran=1)})},
     made_from=InputPrint(
         made_from={"source": "0a"},
         sources="abcde",

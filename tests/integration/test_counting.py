@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from megtrim.counts.work import Count, find_code, name_functions, parse_blocks
+from megtrim.counts.use import Count, find_code, name_functions, parse_blocks
 from megtrim.devices.counting import COUNTS_FILE, CountingEmulator
 from megtrim.devices.device import DeviceSpec
 from megtrim.elf.layout import segments

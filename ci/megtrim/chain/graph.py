@@ -19,7 +19,6 @@ class Stage(StrEnum):
     VERIFY = "verify"
     NEIGHBOURS = "neighbours"
     COUNT = "count"
-    MEMORY = "memory"
     SIZE = "size"
     PERF = "perf"
     VERDICT = "verdict"
@@ -35,7 +34,7 @@ class Stage(StrEnum):
             return f"{self} run"
         if self is Stage.REFERENCES:
             return f"{Stage.SIZE} why"
-        if self in (Stage.COUNT, Stage.MEMORY):
+        if self is Stage.COUNT:
             return Stage.SIZE.value
         own = (Stage.VERIFY, Stage.SIZE, Stage.REPORT)
         return self.value if self in own else f"stage {self}"
@@ -100,19 +99,14 @@ def verify_task(scenario: Scenario) -> str:
     return f"{Stage.VERIFY}/{scenario.id}"
 
 
-def memory_task(scenario: Scenario) -> str:
-    return f"{Stage.MEMORY}/{scenario.id}"
-
-
 def tasks(config: Config, *, committed: bool = False, neighbours: bool = False) -> tuple[Task, ...]:
     every = tuple(all_scenarios(config))
     measured = any(budget.variant is Variant.PROFILE for budget in config.budgets)
     profiled = measured or not (committed or trims_plain_build(config))
     builds = (PLAIN, PROFILE) if profiled else (PLAIN,)
     region = (REGION,) if trims_functions(config) and not trims_plain_build(config) else ()
-    counts = tuple(_use(each, Stage.COUNT) for each in every if config.work is not None)
-    memory = tuple(_use(each, Stage.MEMORY) for each in every if config.memory is not None)
-    wanted = tuple(task.id for task in (*counts, *memory))
+    counts = tuple(_count(each) for each in every if (config.work, config.memory) != (None, None))
+    wanted = tuple(task.id for task in counts)
     before_verdict = (
         *(Task(stage=Stage.BUILD, name=task_name(build), needs=()) for build in builds),
         *(() if committed else _traces(config)),
@@ -121,7 +115,6 @@ def tasks(config: Config, *, committed: bool = False, neighbours: bool = False) 
         *(_verify(each, config) for each in every),
         *(_neighbours(each, config) for each in every if neighbours),
         *counts,
-        *memory,
         Task(stage=Stage.SIZE, name="artifacts", needs=(*builds, *region, REDUCED), wants=wanted),
     )
     wants = tuple(task.id for task in before_verdict)
@@ -223,9 +216,9 @@ def _neighbours(scenario: Scenario, config: Config) -> Task:
     return Task(stage=Stage.NEIGHBOURS, name=scenario.id, needs=needs, scenario=scenario)
 
 
-def _use(scenario: Scenario, stage: Stage) -> Task:
-    search = tuple(task.id for task in _searches(scenario))
-    return Task(stage=stage, name=scenario.id, needs=(PLAIN, *search, REDUCED), scenario=scenario)
+def _count(scenario: Scenario) -> Task:
+    needs = (PLAIN, *(task.id for task in _searches(scenario)), REDUCED)
+    return Task(stage=Stage.COUNT, name=scenario.id, needs=needs, scenario=scenario)
 
 
 def _verify(scenario: Scenario, config: Config) -> Task:

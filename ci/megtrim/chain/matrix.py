@@ -49,8 +49,6 @@ class MatrixEntry(Value):
     shard: Shard
     artifact: str
     config_id: str = ""
-    runner: str = ""
-    """Label of a machine of GitHub's own; empty: one of the team's."""
 
     def as_json(self) -> dict[str, str]:
         return {
@@ -58,17 +56,11 @@ class MatrixEntry(Value):
             "class": self.cpu_class,
             "shard": str(self.shard),
             "artifact": self.artifact,
-            "runner": self.runner,
         }
 
 
 def entries(
-    counts: Mapping[str, int],
-    *,
-    per_job: int,
-    artifact: str,
-    config: str = DEFAULT_CONFIG,
-    runners: Mapping[str, str] | None = None,
+    counts: Mapping[str, int], *, per_job: int, artifact: str, config: str = DEFAULT_CONFIG
 ) -> tuple[MatrixEntry, ...]:
     for name in counts:
         if len(name) > 200 or _NAME.fullmatch(name) is None:
@@ -87,7 +79,6 @@ def entries(
             shard=Shard(index=index, count=_jobs(count, size)),
             artifact=f"{artifact}{infix_of(config)}{name}-{index}",
             config_id=id_of(config),
-            runner=(runners or {}).get(name, ""),
         )
         for name, count in wanted.items()
         for index in range(1, _jobs(count, size) + 1)

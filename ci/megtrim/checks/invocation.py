@@ -216,7 +216,7 @@ def suggest_next(
     )
 
 
-LESS_MEMORY = "make it use less, or raise the limit in the same change and say why"
+USE_LESS = "make it use less, or raise the limit in the same change and say why"
 
 
 def suggest_for_budget(*, lapsed: bool, owner: str = "") -> str:

@@ -43,7 +43,6 @@ class CheckKind(StrEnum):
     LATENCY = "latency"
     SIZE = "size"
     GROWTH = "growth"
-    WORK = "work"
 
 
 class CheckStatus(StrEnum):

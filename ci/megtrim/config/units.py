@@ -183,7 +183,7 @@ def format_duration(duration_s: float) -> str:
     return f"{duration_s:.9f}".rstrip("0").rstrip(".") + " s"
 
 
-PEAK, PLANNED = "peak memory", "planned memory"
+OF_SCENARIOS = WORK, PEAK, PLANNED = "work", "peak memory", "planned memory"
 """Measures of a scenario, in place of an artifact."""
 
 

@@ -1,1 +1,1 @@
-"""Counted work: the instructions of an iteration, by function."""
+"""What scenarios use: instructions by function, which are counted, and memory."""

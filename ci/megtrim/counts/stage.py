@@ -1,10 +1,12 @@
-"""Stage `count`: the work of an iteration of each scenario, on the plain and the reduced program.
+"""Stage `count`: what each scenario uses, the work of an iteration and memory.
 
-It runs on an emulator, whichever device verifies the scenario. What cannot be counted is a result
-that says why: a missing emulator fails no trim.
+An emulator counts the work of the plain and the reduced program, whichever device verifies the
+scenario. The kernel says, by GNU time, the largest resident set of the reduced one where it runs on
+this machine, also emulated. What cannot be known is a result that says why: it fails no trim.
 """
 
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,38 +16,49 @@ from megtrim.chain.graph import PLAIN, REDUCED, Task, search_task
 from megtrim.chain.result_store import StageFolder
 from megtrim.chain.session import Session, binary, scenario_inputs
 from megtrim.config.scenarios import Scenario
-from megtrim.counts.work import (
+from megtrim.config.units import PEAK
+from megtrim.counts.use import (
     LENGTHS,
     Count,
-    CountResult,
+    MemoryUse,
+    Use,
     Work,
     find_code,
     join_repeats,
     name_functions,
     parse_blocks,
+    parse_peak,
+    parse_plan,
     subtract,
 )
 from megtrim.devices.counting import COUNTS_FILE
 from megtrim.devices.device import Device
+from megtrim.devices.local import Local
 from megtrim.elf.layout import segments
 from megtrim.elf.symbol_table import read_linked, read_table
-from megtrim.evidence.binding import binding, deviceless
+from megtrim.evidence.binding import DEVICE_LABEL, binding
 from megtrim.load_and_run.arguments import flags, render_flags, set_flag
 from megtrim.load_and_run.exit_status import RunOutcome, ending, error_message
 from megtrim.trim.builds import applications
 from megtrim.trim.builds.links import locate_named
-from megtrim.trim.runs.execution import run_on
+from megtrim.trim.runs.execution import RunSpec, run_on
 from megtrim.trim.runs.scenario_runs import cache_of, make_run_spec, scenario_of
 from megtrim.util.errors import InputError, ProductFailure
 
 _REPEATS, _MORE_REPEATS = 2, 4
 """The latter where something varies: what does so seldom shows late."""
 _VARIANTS = ((str(Variant.PLAIN), PLAIN), (str(Variant.REDUCED), REDUCED))
+_PEAK_FILE, _PLAN, _PLAN_FILE = "peak.txt", "plan", "plan/StaticMemoryInfo.json"
 
 
 def inputs(task: Task, session: Session) -> dict[str, str]:
-    scenario = scenario_of(task)
+    scenario, config = scenario_of(task), session.request.config
     named, symbols = _describe(scenario, session), []
+    with _note(named, "emulator"):
+        named |= session.services.emulators[scenario.cpu_class.name].identity()
+    with _note(named, "timer"):
+        named["timer"] = str(find_timer(session.services.device(scenario)))
+    named["asked"] = f"{config.work is not None} {config.memory is not None}"
     for variant, build in _VARIANTS:
         folder, name = session.results.done[build], applications.name_of(scenario, session.request)
         named |= applications.digests(scenario, session, build, variant)
@@ -53,36 +66,45 @@ def inputs(task: Task, session: Session) -> dict[str, str]:
     return named | {"symbols": " ".join(symbols)}
 
 
-def work(task: Task, session: Session, folder: Path) -> CountResult:
-    scenario = scenario_of(task)
+def work(task: Task, session: Session, folder: Path) -> Use:
+    scenario, config = scenario_of(task), session.request.config
+    works, memory, reasons = dict[str, Work](), None, dict[str, str]()
+    with _note(reasons, "work"):
+        works = _count(scenario, session) if config.work else works
+    with _note(reasons, "memory"):
+        memory = _measure(scenario, session) if config.memory else None
+    return Use(work=works, memory=memory, reasons=reasons)
+
+
+@contextmanager
+def _note(reasons: dict[str, str], name: str) -> Iterator[None]:
     try:
-        found = tuple(_count(scenario, session))
+        yield
     except (InputError, ProductFailure) as error:
-        return CountResult(reason=error.message)
-    return CountResult(work=dict(found))
+        reasons[name] = error.message
 
 
 def _describe(scenario: Scenario, session: Session) -> dict[str, str]:
-    """Name all that a count depends on but the program."""
-    named = deviceless(scenario_inputs(scenario, session))
-    try:
-        named |= session.services.emulators[scenario.cpu_class.name].identity()
-    except InputError as error:
-        named["emulator"] = error.message
+    device, named = session.services.device(scenario), scenario_inputs(scenario, session)
+    if device.kind == Local.kind:  # natively, another CPU may choose other kernels
+        named[f"{DEVICE_LABEL}model"] = device.facts().get("CPU model", "")
     if scenario.searches:
         named["algorithm cache"] = session.results.done[search_task(scenario)].files[CACHE_FILE]
     return named
 
 
-def _count(scenario: Scenario, session: Session) -> Iterator[tuple[str, Work]]:
+def _count(scenario: Scenario, session: Session) -> dict[str, Work]:
     if scenario.settings.application is not None:
         msg = "an application of your own cannot be asked for a number of iterations"
         raise InputError(msg)
-    key = binding({**_describe(scenario, session), "timeout": "", "lengths": f"{LENGTHS}"})
-    with session.services.emulators[scenario.cpu_class.name].open() as emulator:
-        for variant, build in _VARIANTS:
-            count = _prepare(scenario, session, session.results.done[build], emulator)
-            yield variant, repeat(count, key)
+    counting, done = session.services.emulators[scenario.cpu_class.name], session.results.done
+    named = _describe(scenario, session) | {"lengths": f"{LENGTHS}", "timeout": ""}
+    key = binding(named | counting.identity())
+    with counting.open() as emulator:
+        return {
+            variant: repeat(_prepare(scenario, session, done[build], emulator), key)
+            for variant, build in _VARIANTS
+        }
 
 
 def repeat(count: Callable[[], Mapping[str, Count]], key: str) -> Work:
@@ -100,21 +122,63 @@ def _prepare(
     if not named:
         msg = f"the {build.name} build left no copy of {name} with symbols"
         raise InputError(msg)
-    table, dialect = read_table(build.file(named)), session.services.engine.dialect()
-    code = find_code(segments(read_linked(path), source=str(path)))
-    made = make_run_spec(scenario, session, path, cache=cache_of(scenario, session))
-    given = flags(made.arguments, dialect=dialect, source=scenario.id)
+    table, code = read_table(build.file(named)), find_code(segments(read_linked(path), source=name))
+    made = replace(_make_spec(scenario, session, path), dumps=False)
 
     def run(iterations: int) -> Mapping[str, Count]:
-        asked = set_flag(set_flag(given, "warmup_iter", "1"), "iter", str(iterations))
-        arguments = render_flags(asked, dialect)
-        with emulator.reserve() as lease:
-            spec = replace(made, arguments=arguments, recorded=COUNTS_FILE, dumps=False)
-            found = run_on(lease, spec)
-        if ending(found.run) is not RunOutcome.PASSED or found.recorded is None:
-            said = error_message(found.run.stderr) or f"exit status {found.run.rc}"
-            msg = f"the program did not run to its end while it was counted: {said}"
-            raise ProductFailure(msg)
-        return name_functions(parse_blocks(found.recorded, source=COUNTS_FILE), table, code)
+        asked = _ask(made, session, ("warmup_iter", "1"), ("iter", str(iterations)))
+        counted = _run(emulator, asked, COUNTS_FILE)
+        return name_functions(parse_blocks(counted, source=COUNTS_FILE), table, code)
 
     return lambda: subtract(run(LENGTHS[1]), run(LENGTHS[0]))
+
+
+def find_timer(device: Device) -> tuple[str, ...]:
+    timer = device.which("time") if isinstance(device, Local) else None
+    if timer is None:
+        msg = "GNU time is not on the path; on Debian: apt-get install time"
+        raise InputError(msg)
+    return (timer, "-o", _PEAK_FILE, "-f", "%M")
+
+
+def _measure(scenario: Scenario, session: Session) -> MemoryUse:
+    device, request, done = session.services.device(scenario), session.request, session.results.done
+    if not isinstance(device, Local):
+        msg = f"a device of kind {device.kind} does not say it"
+        raise InputError(msg)
+    plain, reduced = (
+        _make_spec(scenario, session, applications.program(scenario, request, done[build]))
+        for _, build in _VARIANTS
+    )
+    timed = device.start_by(*find_timer(device))
+    figures = {PEAK: min(parse_peak(_run(timed, reduced, _PEAK_FILE)) for _ in range(_REPEATS))}
+    if not plain.application:
+        # The plain program is asked: what writes it down is not in a trimmed one.
+        asked = _ask(plain, session, ("get_static_mem_info", _PLAN))
+        with suppress(ProductFailure):  # an engine without it refuses the flag
+            figures |= parse_plan(_run(device, asked, _PLAN_FILE))
+    named = _describe(scenario, session) | {"timeout": ""}
+    key = binding({f"memory {name}": value for name, value in named.items()})  # and the device
+    return MemoryUse(key=key, figures=figures)
+
+
+def _make_spec(scenario: Scenario, session: Session, program: Path) -> RunSpec:
+    return make_run_spec(scenario, session, program, cache=cache_of(scenario, session))
+
+
+def _ask(made: RunSpec, session: Session, *values: tuple[str, str]) -> RunSpec:
+    dialect = session.services.engine.dialect()
+    given = flags(made.arguments, dialect=dialect, source="scenario")
+    for name, value in values:
+        given = set_flag(given, name, value)
+    return replace(made, arguments=render_flags(given, dialect))
+
+
+def _run(device: Device, spec: RunSpec, recorded: str) -> bytes:
+    with device.reserve() as lease:
+        found = run_on(lease, replace(spec, recorded=recorded))
+    if ending(found.run) is not RunOutcome.PASSED:
+        said = error_message(found.run.stderr) or f"exit status {found.run.rc}"
+        msg = f"the program did not run to its end while it was measured: {said}"
+        raise ProductFailure(msg)
+    return found.recorded or b""

@@ -9,21 +9,18 @@ from contextlib import contextmanager
 from importlib.resources import files as package_files
 from pathlib import Path
 
+from megtrim.devices import qemu
 from megtrim.devices.device import DeviceSpec
 from megtrim.devices.local import open_scratch
-from megtrim.devices.qemu import Qemu, system_of
 from megtrim.util.errors import InputError
 from megtrim.util.process import Command, ProcessRunner
 from megtrim.util.value import Value
 
 COUNTS_FILE = "counts.txt"
-PLUGIN = package_files("megtrim.devices").joinpath("counting_plugin.c").read_bytes()
+_PLUGIN = package_files("megtrim.devices").joinpath("counting_plugin.c").read_bytes()
 HINT = "on Debian 12 and Ubuntu: apt-get install qemu-user"
-_COMPILE = (
-    *("-O2", "-fPIC", "-shared", "-fvisibility=hidden"),
-    # It declares all that it needs, so no library and no header of this machine has a part in it.
-    *("-ffreestanding", "-nostdlib"),
-)
+# It declares all that it needs, so no library and no header of this machine has a part in it.
+_COMPILE = ("-O2", "-fPIC", "-shared", "-ffreestanding", "-nostdlib")
 _SEED = ("-seed", "1")
 """Guests get random bytes that are the same each time."""
 
@@ -40,43 +37,26 @@ class CountingEmulator(Value):
 
     def identity(self) -> dict[str, str]:
         """Return what counts depend on besides the program. Raises InputError: there are none."""
-        processes, sysroot = self.spec.processes, self.spec.sysroot
-        version = processes.capture(self._program(), "--version").partition("\n")[0].strip()
-        return {
-            "emulator": version,
-            "cpu": self.spec.qemu_cpu,
-            "system": system_of(processes, sysroot) if sysroot else "",
-            "plugin": hashlib.sha256(PLUGIN).hexdigest(),
-        }
+        return self._find().identity() | {"plugin": hashlib.sha256(_PLUGIN).hexdigest()}
 
-    def _program(self) -> str:
+    def _find(self) -> qemu.Qemu:
         name = f"qemu-{self.spec.machine}"
-        found = find_counter(name, self.spec.processes)
-        if found is None:
+        emulator = find_counter(name, self.spec.processes)
+        if emulator is None:
             msg = f"{name}, which takes plugins, is not on the path"
             raise InputError(msg, hint=HINT)
-        return found
+        return qemu.find(self.spec, emulator)
 
     @contextmanager
-    def open(self) -> Iterator[Qemu]:
+    def open(self) -> Iterator[qemu.Qemu]:
         """Give out a device whose runs leave :data:`COUNTS_FILE`. Raises InputError."""
-        spec = self.spec
-        with open_scratch(spec.scratch) as folder:
-            launcher = (
-                *(self._program(), "-cpu", spec.qemu_cpu, *_SEED),
-                *("-plugin", f"{self._compile(folder)},out={COUNTS_FILE}"),
-                *(("-L", str(spec.sysroot)) if spec.sysroot else ()),
-            )
-            yield Qemu(
-                *(spec.name, spec.processes, spec.scratch),
-                launcher=launcher,
-                cpu=spec.qemu_cpu,
-                version="",
-            )
+        found = self._find()
+        with open_scratch(self.spec.scratch) as folder:
+            yield found.start_by(options=(*_SEED, "-plugin", str(self._compile(folder))))
 
     def _compile(self, folder: Path) -> Path:
         source, plugin = folder / "plugin.c", folder / "plugin.so"
-        source.write_bytes(PLUGIN)
+        source.write_bytes(_PLUGIN)
         processes = self.spec.processes
         for compiler in (each for each in self.compilers if processes.which(each[0])):
             for linker in ((), ("-fuse-ld=lld",)):

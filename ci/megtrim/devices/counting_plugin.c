@@ -1,9 +1,6 @@
 /* Counts, for each block of a program that qemu-user translates, how often it ran and how often it
- * accessed memory; at the exit it writes both to the file that its argument `out=` names.
- *
- * Everything that it uses of qemu's plugin interface and of the C library is declared here, so that
- * it needs no headers but the compiler's own and no library at the link: qemu has it all.
- * Each thread has counters of its own, without locks. The format is that of counts/work.py.
+ * accessed memory; at the exit it writes both to counts.txt, in the format of counts/use.py.
+ * All that it uses of qemu and of the C library is declared here: it needs no header and no library.
  */
 #include <stddef.h>
 #include <stdint.h>
@@ -13,8 +10,6 @@ void *calloc(size_t, size_t);
 void *fopen(const char *, const char *);
 int fprintf(void *, const char *, ...);
 int fclose(void *);
-int strncmp(const char *, const char *, size_t);
-char *strdup(const char *);
 
 /* qemu's: the part of the interface that is the same in all its versions. */
 struct qemu_plugin_tb;
@@ -35,29 +30,24 @@ void qemu_plugin_register_atexit_cb(uint64_t, void (*)(uint64_t, void *), void *
 uint64_t qemu_plugin_start_code(void);
 uint64_t qemu_plugin_end_code(void);
 
-#define EXPORTED __attribute__((visibility("default")))
-EXPORTED int qemu_plugin_version = 1;
+int qemu_plugin_version = 1;
 
-enum { MOST_BLOCKS = 1 << 20, MOST_THREADS = 4096, PAGE = 4096, LONGEST = 16 };
+enum { MOST_BLOCKS = 1 << 20, MOST_THREADS = 512, PAGE = 4096, LONGEST = 16 };
 static struct { uint64_t address, instructions, last, crosses; } blocks[MOST_BLOCKS];
 static struct counter { uint64_t times, accesses; } *threads[MOST_THREADS];
-static uint32_t block_count, thread_count;
-static __thread struct counter *own;
-static const char *path = "counts.txt";
+static uint32_t block_count;
 
-static struct counter *find_counter(void *block) {
-    if (!own) {
-        uint32_t thread = __atomic_fetch_add(&thread_count, 1, __ATOMIC_RELAXED);
-        own = calloc(MOST_BLOCKS, sizeof *own);
-        if (thread < MOST_THREADS) threads[thread] = own;
-    }
-    return own + (uintptr_t)block;
+/* Of threads that live at once, each has a number of its own. */
+static struct counter *find_counter(unsigned thread, void *block) {
+    thread %= MOST_THREADS;
+    if (!threads[thread]) threads[thread] = calloc(MOST_BLOCKS, sizeof **threads);
+    return threads[thread] + (uintptr_t)block;
 }
 
-static void count_block(unsigned cpu, void *block) { find_counter(block)->times++; }
+static void count_block(unsigned cpu, void *block) { find_counter(cpu, block)->times++; }
 
 static void count_access(unsigned cpu, uint32_t info, uint64_t address, void *block) {
-    find_counter(block)->accesses++;
+    find_counter(cpu, block)->accesses++;
 }
 
 static void translate(uint64_t id, struct qemu_plugin_tb *tb) {
@@ -87,29 +77,26 @@ static uint64_t count_instructions(uint32_t block) {
 static void write_counts(uint64_t id, void *data) {
     uint64_t start = qemu_plugin_start_code(), end = qemu_plugin_end_code();
     uint32_t lines = 0;
-    void *file = fopen(path, "w");
-    if (!file || block_count > MOST_BLOCKS || thread_count > MOST_THREADS) return;
+    void *file = fopen("counts.txt", "w");
+    if (!file || block_count > MOST_BLOCKS) return;
     for (uint32_t block = 0; block < block_count; block++) {
         struct counter sum = {0, 0};
-        for (uint32_t thread = 0; thread < thread_count; thread++) {
-            if (!threads[thread]) continue;  /* it has only just begun */
+        for (uint32_t thread = 0; thread < MOST_THREADS; thread++) {
+            if (!threads[thread]) continue;
             sum.times += threads[thread][block].times;
             sum.accesses += threads[thread][block].accesses;
         }
         uint64_t offset = blocks[block].address - start;
         if (!sum.times || offset >= end - start) continue;  /* of a library */
-        fprintf(file, "%lx %lu %lu\n", (unsigned long)offset,
-                (unsigned long)(sum.times * count_instructions(block)),
-                (unsigned long)sum.accesses);
+        uint64_t instructions = sum.times * count_instructions(block);
+        fprintf(file, "%lx %lu %lu\n", offset, instructions, sum.accesses);
         lines++;
     }
     fprintf(file, "%u blocks\n", lines);
     fclose(file);
 }
 
-EXPORTED int qemu_plugin_install(uint64_t id, const void *info, int argc, char **argv) {
-    for (int i = 0; i < argc; i++)
-        if (!strncmp(argv[i], "out=", 4)) path = strdup(argv[i] + 4);
+int qemu_plugin_install(uint64_t id, const void *info, int argc, char **argv) {
     qemu_plugin_register_vcpu_tb_trans_cb(id, translate);
     qemu_plugin_register_atexit_cb(id, write_counts, NULL);
     return 0;

@@ -10,15 +10,7 @@ KINDS: Mapping[str, Callable[[DeviceSpec], Device]] = {
     "local": lambda spec: local.Local(
         spec.name, spec.processes.for_builds(), spec.scratch, hosted=spec.hosted
     ),
-    "qemu": lambda spec: qemu.find(
-        spec.name,
-        spec.processes.for_builds(),
-        spec.scratch,
-        machine=spec.machine,
-        cpu=spec.qemu_cpu,
-        sysroot=spec.sysroot,
-        hosted=spec.hosted,
-    ),
+    "qemu": qemu.find,
     "adb": lambda spec: device_pool.make_pool(spec, kind="adb", find=lambda: adb.find(spec)),
     "ssh": lambda spec: device_pool.make_pool(spec, kind="ssh", find=lambda: ssh.find(spec)),
     "virtual-phone": virtual_phone.find,

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
+from typing import Self
 
 from megtrim.devices.cpu import share_of_others
 from megtrim.devices.device import LARGEST_FETCHED_BYTES, make_too_large_error, sort_printable_names
@@ -80,10 +81,10 @@ class Local:
     def which(self, name: str) -> str | None:
         return self._processes.which(name)
 
-    def start_by(self, *argv: str) -> Local:
-        """Return it with another program that starts each of ours, in the run's folder."""
+    def start_by(self, *before: str, options: tuple[str, ...] = ()) -> Self:
+        """Return it with a command line before the launcher of each program, and more options."""
         made = copy.copy(self)
-        made._launcher = (*argv, *self._launcher)
+        made._launcher = (*before, *self._launcher, *options)
         return made
 
     @contextmanager

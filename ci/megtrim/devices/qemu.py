@@ -6,6 +6,7 @@ Without that CPU, a trace would choose the kernels of one that no one ships.
 import hashlib
 from pathlib import Path
 
+from megtrim.devices.device import DeviceSpec
 from megtrim.devices.local import Local, read_host_facts
 from megtrim.util.errors import InputError
 from megtrim.util.process import Command, ProcessRunner
@@ -51,36 +52,27 @@ def program(processes: ProcessRunner, machine: str = "aarch64") -> str | None:
     return next((found for name in names if (found := processes.which(name))), None)
 
 
-def find(
-    name: str,
-    processes: ProcessRunner,
-    scratch: Path,
-    *,
-    machine: str,
-    cpu: str,
-    sysroot: Path | None,
-    hosted: bool = False,
-) -> Qemu:
-    emulator = program(processes, machine)
+def find(spec: DeviceSpec, emulator: str | None = None) -> Qemu:
+    """``emulator``: another than the one on the path."""
+    processes, machine, cpu = spec.processes.for_builds(), spec.machine, spec.qemu_cpu
+    emulator = emulator or program(processes, machine)
     if emulator is None:
         msg = f"qemu-{machine} is not on the path, and this machine runs no {machine} programs"
         raise InputError(msg, hint=_HINT)
     # Some versions list their CPUs and still exit with 1.
     listing = processes.run(Command(argv=(emulator, "-cpu", "help"), timeout_s=60))
     if cpu.partition(",")[0] not in listing.stdout.split():
-        msg = f"device {name}: this qemu does not know the CPU {cpu!r}"
+        msg = f"device {spec.name}: this qemu does not know the CPU {cpu!r}"
         raise InputError(msg, hint=f"`{emulator} -cpu help` lists those it knows")
-    launcher = (emulator, "-cpu", cpu, *(("-L", str(sysroot)) if sysroot else ()))
+    launcher = (emulator, "-cpu", cpu, *(("-L", str(spec.sysroot)) if spec.sysroot else ()))
     version = processes.capture(emulator, "--version").splitlines()[0].strip()
     return Qemu(
-        name,
-        processes,
-        scratch,
+        *(spec.name, processes, spec.scratch),
         launcher=launcher,
         cpu=cpu,
         version=version,
-        system=system_of(processes, sysroot) if sysroot else "",
-        hosted=hosted,
+        system=system_of(processes, spec.sysroot) if spec.sysroot else "",
+        hosted=spec.hosted,
     )
 
 

@@ -56,10 +56,7 @@ def find(spec: DeviceSpec, *, native: str | None = None) -> VirtualPhone:
     system = {"system": qemu.system_of(spec.processes, android)} if android else {}
     if native == MACHINE:
         return VirtualPhone(spec, {"machine": native, **system})
-    emulator = qemu.find(
-        spec.name, spec.processes, spec.scratch, machine=MACHINE, cpu=spec.qemu_cpu, sysroot=None
-    )
-    emulated_by = emulator.identity()
+    emulated_by = qemu.find(replace(spec, sysroot=None)).identity()
     return VirtualPhone(spec, {"cpu": emulated_by["cpu"], "qemu": emulated_by["qemu"], **system})
 
 

@@ -21,8 +21,7 @@ from megtrim.checks.statuses import (
     exit_code,
 )
 from megtrim.config.config_id import id_of
-from megtrim.config.units import format_bytes
-from megtrim.counts import report as counts
+from megtrim.config.units import WORK, format_bytes
 from megtrim.perf.report import tables as performance_tables
 from megtrim.proof.neighbours import model as neighbours
 from megtrim.proof.results import ScenarioResult, with_note
@@ -131,8 +130,6 @@ def _parts(verdict: Verdict, *, measured: bool) -> Iterator[tuple[str, str]]:
     if attention[_MOST_CHECKS:]:
         yield "further checks", _further(attention[_MOST_CHECKS:])
     yield from (("budgets", part) for part in budgets.markdown(verdict))
-    if work := counts.markdown(verdict.work):
-        yield "work", work
     if verdict.performance is not None:
         yield "times in short", performance_tables.markdown_summary(verdict.performance)
     if devices := _devices(verdict):
@@ -249,12 +246,11 @@ def scenarios(verdict: Verdict) -> str:
     passed = sum(scenario.status is ScenarioStatus.PASS for scenario in verdict.scenarios)
     title = f"Scenarios: {group_digits(passed)} of {group_digits(len(verdict.scenarios))} passed"
     head = ("scenario", "result", "what was seen", "device", "regions>", "time>", "work>")
-    work = counts.list_shipped(verdict.work)
+    work = {row.name: prose(row.used_text) for row in verdict.budgets if row.measure == WORK}
     width = len(head) - (not work)
 
     def row(scenario: ScenarioResult) -> tuple[str, ...]:
-        counted = work.get(scenario.id)
-        return (*_scenario(scenario), prose(counted.cell) if counted else "")[:width]
+        return (*_scenario(scenario), work.get(f"{scenario.id} {WORK}", ""))[:width]
 
     return fold(title, bounded_table(head[:width], verdict.scenarios, row))
 

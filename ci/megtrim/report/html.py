@@ -15,9 +15,8 @@ from typing import TYPE_CHECKING, Any
 from markupsafe import Markup, escape
 
 from megtrim.build_spec import Variant
-from megtrim.checks.statuses import MEANINGS, SCENARIO_STATUSES, ScenarioStatus
+from megtrim.checks.statuses import MEANINGS, SCENARIO_STATUSES, CheckKind, ScenarioStatus
 from megtrim.config.units import format_bytes
-from megtrim.counts.report import count_iteration
 from megtrim.perf.report import pictures, tables
 from megtrim.perf.report.tables import milliseconds
 from megtrim.proof.neighbours import model as neighbours
@@ -28,7 +27,7 @@ from megtrim.size.prices import PriceKind
 from megtrim.size.report import budgets
 from megtrim.size.report import tables as growth
 from megtrim.size.report.trend import draw_trends
-from megtrim.size.rows import ArtifactSizes, LimitKind, VariantSize
+from megtrim.size.rows import ArtifactSizes, VariantSize
 from megtrim.util.input_files import find_shipped
 from megtrim.util.value import Value
 from megtrim.verdict.model import Verdict
@@ -140,7 +139,6 @@ def _environment() -> Environment:
         "size": format_bytes,
         "grouped": group_digits,
         "growth": growth_of,
-        "iteration": count_iteration,
         "device": describe_device,
         "in_repository": path_in_repository,
         "milliseconds": milliseconds,
@@ -223,7 +221,7 @@ def _tiles(verdict: Verdict) -> list[tuple[str, str, str]]:
     limited = [
         (row.left_bytes / row.max_bytes, row.left_bytes, row.max_bytes)
         for row in verdict.budgets
-        if row.kind is LimitKind.SIZE and row.max_bytes and row.left_bytes is not None
+        if row.kind is CheckKind.SIZE and row.max_bytes and row.left_bytes is not None
     ]
     if limited:
         _, left, limit = min(limited)

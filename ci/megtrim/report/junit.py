@@ -55,7 +55,6 @@ _STAGES = {
     CheckKind.LATENCY: "perf",
     CheckKind.SIZE: "size",
     CheckKind.GROWTH: "size",
-    CheckKind.WORK: "size",
 }
 _REST = "report"
 _INFRASTRUCTURE = "infrastructure"

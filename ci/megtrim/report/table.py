@@ -4,7 +4,6 @@ from collections.abc import Iterable
 
 from megtrim.checks.check import Check
 from megtrim.config.units import format_bytes
-from megtrim.counts import report as counts
 from megtrim.perf.report import tables as performance_tables
 from megtrim.render.formatting import align_columns, group_digits, percent
 from megtrim.render.markup import command, one_line
@@ -34,8 +33,6 @@ def render(verdict: Verdict, *, width: int = 0) -> str:
         parts.append("\n".join(growth))
     if limits := budgets.text(verdict):
         parts.append(limits)
-    if work := counts.text(verdict.work):
-        parts.append(work)
     if verdict.performance is not None:
         parts.append(performance_tables.text(verdict.performance, width=width))
     parts.append(f"verdict: {verdict.verdict}. {one_line(verdict.headline)}")

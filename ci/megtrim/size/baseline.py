@@ -3,10 +3,10 @@
 Format: ``{"version": 2, "artifacts": {NAME: {VARIANT: BYTES}}, "source": TEXT, "quick": true}``.
 ``source`` says where the sizes are from, or why there are none. ``parts`` says of some files what
 their bytes are, ``inputs`` what they were built from, and ``measured`` has sizes of other kinds:
-``{NAME: {VARIANT: {MEASURE: BYTES}}}``. ``work`` has what is executed: ``{SCENARIO: {VARIANT:
-{"functions": {NAME: [INSTRUCTIONS, ACCESSES]}, …}}}``, and ``memory`` what is used: ``{SCENARIO:
-{"key": SHA256, "peak_bytes": BYTES, "planned_bytes": BYTES}}``. The other keys are those of an
-:class:`~megtrim.build_spec.Origin`; all but version and artifacts may be left out. Pure.
+``{NAME: {VARIANT: {MEASURE: BYTES}}}``. ``uses`` has what scenarios use: ``{SCENARIO: {"work":
+{VARIANT: {"functions": {NAME: [INSTRUCTIONS, ACCESSES]}, …}}, "memory": {"figures": {MEASURE:
+BYTES}, …}}}``. The other keys are those of an :class:`~megtrim.build_spec.Origin`; all but version
+and artifacts may be left out. Pure.
 """
 
 from collections.abc import Mapping
@@ -17,11 +17,10 @@ from typing import Annotated, Literal, Self, TypeVar
 from pydantic import BaseModel, ConfigDict, Field, Strict, model_validator
 
 from megtrim.build_spec import Origin
-from megtrim.counts.work import Work
+from megtrim.counts.use import Use
 from megtrim.size.budgets import Baseline
 from megtrim.size.byte_table import Bytes, ByteTable
 from megtrim.size.growth.causes import InputPrint, Name
-from megtrim.size.memory.use import MemoryUse
 from megtrim.util.errors import InputError
 from megtrim.util.input_files import expect_merged, read_text
 from megtrim.util.strict_json import dump, load
@@ -44,11 +43,10 @@ class SizesDocument(BaseModel):
     artifacts: dict[str, Annotated[dict[str, Bytes], Field(min_length=1)]]
     inputs: InputPrint = Field(default_factory=InputPrint)
     measured: dict[str, dict[str, dict[Name, Bytes]]] = Field(default_factory=dict)
-    memory: dict[Name, MemoryUse] = Field(default_factory=dict)
     parts: dict[str, dict[str, ByteTable]] = Field(default_factory=dict)
     quick: _Flag = False
     source: Annotated[str, Field(max_length=_LONGEST_SOURCE)] = ""
-    work: dict[Name, dict[Name, Work]] = Field(default_factory=dict)
+    uses: dict[Name, Use] = Field(default_factory=dict)
     project: Name = ""
     config: Name = ""
     commit: Name = ""
@@ -87,11 +85,10 @@ def dump_sizes(found: Baseline) -> str:
             artifacts=_nest(found.sizes),
             inputs=found.made_from,
             measured=_nest({key: dict(each) for key, each in found.measured.items()}),
-            memory=dict(found.memory),
             parts=_nest(found.parts),
             quick=found.quick,
             source=found.source,
-            work={name: dict(each) for name, each in found.work.items()},
+            uses=dict(found.uses),
             version=VERSION,
             **(asdict(found.origin) | {"project": project, "config": config}),
         )
@@ -123,10 +120,9 @@ def parse_sizes(text: str, *, source: str) -> Baseline:
         parts=_flatten(found.parts),
         made_from=found.inputs,
         measured=_flatten(found.measured),
-        memory=found.memory,
         quick=found.quick,
         origin=found.origin,
-        work=found.work,
+        uses=found.uses,
     )
 
 

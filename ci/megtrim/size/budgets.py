@@ -9,13 +9,13 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from megtrim.build_spec import Origin, Variant
+from megtrim.checks.statuses import CheckKind, CheckStatus
 from megtrim.config.units import GrowthLimit, Measure, format_bytes
-from megtrim.counts.work import Work
+from megtrim.counts.use import Use
 from megtrim.size.breakdown import Measures, expect_part, find_measure, list_parts
 from megtrim.size.byte_table import ByteTable
 from megtrim.size.growth.causes import InputPrint
-from megtrim.size.memory.use import MemoryUse
-from megtrim.size.rows import BudgetRow, BudgetStatus, LimitKind
+from megtrim.size.rows import BudgetRow
 from megtrim.util.errors import InputError
 from megtrim.util.value import Value
 
@@ -58,9 +58,7 @@ class Baseline(Measured):
     made_from: InputPrint = field(default_factory=InputPrint)
     quick: bool = False
     origin: Origin = field(default_factory=Origin)
-    work: Mapping[str, Mapping[str, Work]] = field(default_factory=dict)
-    """By scenario and variant."""
-    memory: Mapping[str, MemoryUse] = field(default_factory=dict)
+    uses: Mapping[str, Use] = field(default_factory=dict)
     """By scenario."""
 
 
@@ -123,7 +121,7 @@ def warn_early(rows: Sequence[BudgetRow]) -> tuple[str, ...]:
 
 def _warn(row: BudgetRow) -> str:
     soft = format_bytes(row.warn_bytes or 0)
-    if row.kind is LimitKind.GROWTH:
+    if row.kind is CheckKind.GROWTH:
         grown = format_bytes(row.used_bytes or 0)
         return f"{row.name} grew by {grown}; its budget warns from {soft} of growth"
     size = f"{row.name} ({row.used_text}) is"
@@ -148,14 +146,14 @@ def _judge(
     lapsed = [waiver for waiver in waivers if today > waiver.expires]
 
     def judge(
-        kind: LimitKind, used_bytes: int | None, max_bytes: int | None, warn_bytes: int | None
+        kind: CheckKind, used_bytes: int | None, max_bytes: int | None, warn_bytes: int | None
     ) -> BudgetRow:
-        status = BudgetStatus.SKIPPED
+        status = CheckStatus.SKIPPED
         needed = False
         if max_bytes is not None and used_bytes is not None:
             needed = used_bytes > max_bytes
             raised = max_bytes + sum(waiver.extra_bytes for waiver in counting)
-            status = BudgetStatus.PASS if used_bytes <= raised else BudgetStatus.FAIL
+            status = CheckStatus.PASS if used_bytes <= raised else CheckStatus.FAIL
         return BudgetRow(
             kind=kind,
             artifact=budget.artifact,
@@ -182,15 +180,15 @@ def _judge(
     max_bytes = _bytes_of(budget.max_size, plain_bytes)
     warn_bytes = _bytes_of(budget.warn, max_bytes or 0)
     if max_bytes is not None or warn_bytes is not None:
-        row = judge(LimitKind.SIZE, size_bytes, max_bytes, warn_bytes)
-        kept = row.status is not BudgetStatus.FAIL
+        row = judge(CheckKind.SIZE, size_bytes, max_bytes, warn_bytes)
+        kept = row.status is not CheckStatus.FAIL
         yield replace(row, lower_bytes=_propose(budget, size_bytes, growth_bytes) if kept else None)
     # Without a baseline, a share of what there is shows how much it would be.
     former_bytes = size_bytes if before is None else before
     growth_max_bytes = _bytes_of(budget.growth, former_bytes)
     warn_growth_bytes = _bytes_of(budget.warn_growth, former_bytes)
     if growth_max_bytes is not None or warn_growth_bytes is not None:
-        row = judge(LimitKind.GROWTH, growth_bytes, growth_max_bytes, warn_growth_bytes)
+        row = judge(CheckKind.GROWTH, growth_bytes, growth_max_bytes, warn_growth_bytes)
         source = baseline.source if baseline and growth_bytes is not None else ""
         yield replace(row, baseline=source)
 

@@ -157,7 +157,7 @@ def make_map(artifact: str, variant: str, shipped: ByteTable, plain: ByteTable |
     """``plain``: None if it is not known what that one's bytes are."""
     if plain is not None and are_unnamed(plain.components):
         plain = None
-    kept, before = _total(shipped), _total(plain) if plain else Counter[str]()
+    kept, before = by_component(shipped), by_component(plain) if plain else Counter[str]()
     left_out = {name: before[name] - kept[name] if plain else 0 for name in {*kept, *before}}
     chosen = {name for each in (kept, left_out) for name in _take_components(each)}
     least_kept = max(1, kept.total() // _LEAST_SHARE)
@@ -177,7 +177,7 @@ def make_map(artifact: str, variant: str, shipped: ByteTable, plain: ByteTable |
     return ByteMap(artifact=artifact, variant=variant, components=tuple(components))
 
 
-def _total(table: ByteTable) -> Counter[str]:
+def by_component(table: ByteTable) -> Counter[str]:
     return Counter({name: sum(labels.values()) for name, labels in table.components.items()})
 
 

@@ -35,10 +35,7 @@ def break_down_file(path: Path, named: Path | None, *, deflate: bool = False) ->
 def leave_tables(
     folder: Path, wanted: BuildSpec, artifacts: Iterable[str], session: Session
 ) -> None:
-    """Write the plain build's tables; a failure costs one table.
-
-    Its copies with symbols are removed, unless work is counted by them.
-    """
+    """Write the plain build's tables, remove its copies with symbols; a failure costs one table."""
     sizes: dict[tuple[str, str], int] = {}
     tables: dict[tuple[str, str], ByteTable] = {}
     console = session.services.console

@@ -2,18 +2,15 @@
 
 from collections.abc import Iterator, Mapping
 
-from megtrim.chain.graph import SIZE, memory_task
+from megtrim.chain.graph import SIZE
 from megtrim.chain.session import Session, TaskResults, TrimRequest
 from megtrim.chain.stage_result import StageResult
 from megtrim.checks.check import Check
 from megtrim.checks.statuses import CheckStatus
 from megtrim.config.problems import Place
-from megtrim.config.scenarios import all_scenarios
-from megtrim.config.units import PEAK
-from megtrim.counts.work import WorkRow
+from megtrim.config.units import PEAK, WORK
 from megtrim.size.growth.causes import Cause, CauseNote
-from megtrim.size.memory.use import MemoryResult
-from megtrim.size.rows import ArtifactSizes, BudgetRow, BudgetStatus, budget_checks, name_subject
+from megtrim.size.rows import ArtifactSizes, BudgetRow, budget_checks, name_subject
 from megtrim.util.errors import EXIT_PASS, ProductFailure
 
 
@@ -24,13 +21,10 @@ class SizeResult(StageResult):
     """Where the baseline is from; empty: there is none."""
     causes: tuple[Cause, ...] = ()
     notes: tuple[CauseNote, ...] = ()
-    work: tuple[WorkRow, ...] = ()
 
     @property
     def exit_code(self) -> int:
-        exceeded = any(budget.status is BudgetStatus.FAIL for budget in self.budgets) or any(
-            row.status is CheckStatus.FAIL for row in self.work
-        )
+        exceeded = any(budget.status is CheckStatus.FAIL for budget in self.budgets)
         return ProductFailure.exit_code if exceeded else EXIT_PASS
 
 
@@ -47,14 +41,7 @@ def budget_places(request: TrimRequest) -> Mapping[str, Place]:
         name_subject(each.artifact, each.variant, each.measure): loaded.place("budgets", i)
         for i, each in enumerate(loaded.config.budgets)
     }
-    return places | {PEAK: loaded.place("memory")}
-
-
-def list_memory(session: Session) -> Iterator[tuple[str, MemoryResult]]:
-    """Yield what each scenario uses, if that was asked for and the stage has run."""
-    for scenario in all_scenarios(session.request.config):
-        if done := session.results.done.get(memory_task(scenario)):
-            yield scenario.id, done.result_as(MemoryResult)
+    return places | {PEAK: loaded.place("memory"), WORK: loaded.place("work")}
 
 
 def budget_checks_of(session: Session) -> Iterator[Check]:

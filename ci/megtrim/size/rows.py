@@ -1,33 +1,19 @@
 """Files and limits as results, the verdict and all reports show them. Pure."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import field
-from enum import StrEnum
 
 from megtrim.build_spec import Variant
 from megtrim.checks.check import Check
-from megtrim.checks.invocation import LESS_MEMORY, Invocation, suggest_for_budget
-from megtrim.checks.statuses import CHECK_SIGNS, CheckKind, CheckStatus
+from megtrim.checks.invocation import USE_LESS, Invocation, suggest_for_budget
+from megtrim.checks.statuses import CheckKind, CheckStatus
 from megtrim.config.problems import Place
-from megtrim.config.units import PEAK, PLANNED, Measure, format_bytes, format_growth, name_budget
+from megtrim.config.units import OF_SCENARIOS, Measure, format_bytes, format_growth, name_budget
 from megtrim.size.byte_table import ByteChange, ByteMap
 from megtrim.size.growth.arrivals import NO_ARRIVALS, Arrivals
 from megtrim.size.prices import PriceChange, PriceList
 from megtrim.util.strict_json import SignedInt
 from megtrim.util.value import Value
-
-
-class LimitKind(StrEnum):
-    SIZE = "size"
-    GROWTH = "growth"
-
-
-class BudgetStatus(StrEnum):
-    """Whether a limit was kept; skipped: it only warns, or there was nothing to compare with."""
-
-    PASS = "pass"
-    FAIL = "fail"
-    SKIPPED = "skipped"
 
 
 def name_subject(artifact: str, variant: str, measure: str) -> str:
@@ -36,15 +22,31 @@ def name_subject(artifact: str, variant: str, measure: str) -> str:
     return f"{build} {measure}" if measure else build
 
 
+class WorkUse(Value):
+    """Of an iteration: instructions, also where a field says bytes."""
+
+    instructions: int
+    accesses: int
+    """Of memory: reads and writes."""
+    before: int
+    """Of the baseline, without functions that are left out."""
+    changed: tuple[ByteChange, ...]
+    """By function, those that changed most first."""
+    components: tuple[ByteChange, ...]
+    left_out: tuple[str, ...]
+    """Functions that are counted on neither side, because they vary."""
+
+
 class BudgetRow(Value):
-    kind: LimitKind
+    kind: CheckKind
+    """Size or growth."""
     artifact: str
     variant: str
     measure: str = ""
     """What is measured, such as ``section .text``; empty: the stripped file."""
     owner: str = ""
-    used_bytes: SignedInt | None
-    max_bytes: int | None
+    used_bytes: SignedInt | None = None
+    max_bytes: int | None = None
     warn_bytes: int | None = None
     baseline: str = ""
     """Where the baseline of a growth is from, or empty."""
@@ -53,7 +55,13 @@ class BudgetRow(Value):
     lapsed: str = ""
     """The waivers that expired: owner, day and reason; or empty."""
     lower_bytes: int | None = None
-    status: BudgetStatus
+    note: str = ""
+    """Why it is not known, or not compared."""
+    work: WorkUse | None = None
+    """Of a growth of work, which is in instructions."""
+    status: CheckStatus
+    """Skipped: it only warns, or there was nothing to compare with; inconclusive: it is a limit of
+    what could not be measured."""
 
     @property
     def subject(self) -> str:
@@ -66,10 +74,6 @@ class BudgetRow(Value):
     @property
     def name(self) -> str:
         return name_budget(self.artifact, self.variant, self.measure)
-
-    @property
-    def of_memory(self) -> bool:
-        return self.measure in (PEAK, PLANNED)
 
     @property
     def left_bytes(self) -> int | None:
@@ -87,18 +91,32 @@ class BudgetRow(Value):
             return False
         return self.used_bytes >= self.warn_bytes and not self.is_exceeded
 
+    def format(self, number: int, sign: str = "") -> str:
+        if self.work is None:
+            return format_bytes(number)
+        share = number / max(self.work.before, 1)
+        return f"{share:{sign}.{6 if 0 < abs(share) < 0.0001 else 2}%}"
+
     @property
     def used_text(self) -> str:
+        if self.work is not None:
+            change = self.format(self.used_bytes or 0, "+") if self.work.changed else "no change"
+            return f"{self.work.instructions:,} ({self.note or change})"
         if self.used_bytes is None:
-            return "no baseline to compare with"
-        growth = self.kind is LimitKind.GROWTH
+            return self.note or "no baseline"
+        growth = self.kind is CheckKind.GROWTH
         return format_growth(self.used_bytes) if growth else format_bytes(self.used_bytes)
 
     @property
     def text(self) -> str:
         waived = f", waived: {self.waiver}" if self.waiver else ""
-        lapsed = f"; {self.lapsed}" if self.lapsed and self.status is BudgetStatus.FAIL else ""
-        return f"{self.limit_text}{waived}{lapsed}"
+        lapsed = f"; {self.lapsed}" if self.lapsed and self.status is CheckStatus.FAIL else ""
+        return f"{self.limit_text}{self.name_changes(4)}{waived}{lapsed}"
+
+    def name_changes(self, most: int, mark: Callable[[str], str] = str) -> str:
+        changed = self.work.changed[:most] if self.work else ()
+        named = ", ".join(f"{mark(each.label)} {each.growth_bytes:+,}" for each in changed)
+        return f": {named}" if named else ""
 
     @property
     def limit_text(self) -> str:
@@ -108,13 +126,10 @@ class BudgetRow(Value):
             return self.used_text
         if self.max_bytes is None or left is None:
             return f"{self.used_text}{since}, no limit"
-        if self.kind is LimitKind.GROWTH:
-            return f"{self.used_text}{since}, {format_bytes(self.max_bytes)} allowed"
+        if self.kind is CheckKind.GROWTH:
+            return f"{self.used_text}{since}, {self.format(self.max_bytes)} allowed"
         room = f"{format_bytes(left)} left" if left >= 0 else f"{format_bytes(-left)} too many"
         return f"{self.used_text} of {format_bytes(self.max_bytes)}, {room}"
-
-
-BUDGET_SIGNS = {each: CHECK_SIGNS[CheckStatus(each)] for each in BudgetStatus}
 
 
 def budget_checks(
@@ -123,15 +138,15 @@ def budget_checks(
     """``places``: where limits are configured."""
     for row in rows:
         place = places.get(row.subject) or places.get(row.measure, start)
-        failed = row.status is BudgetStatus.FAIL
+        failed = row.status is CheckStatus.FAIL
         hint = suggest_for_budget(lapsed=bool(row.lapsed), owner=row.owner) if failed else ""
         yield Check(
             id=row.check_id,
-            kind=CheckKind.GROWTH if row.kind is LimitKind.GROWTH else CheckKind.SIZE,
+            kind=row.kind,
             subject=row.subject,
-            status=CheckStatus(row.status),
+            status=row.status,
             text=row.text,
-            hint=LESS_MEMORY if failed and row.of_memory else hint,
+            hint=USE_LESS if failed and row.measure in OF_SCENARIOS else hint,
             file=place.file,
             line=place.line,
             reproduce=invocation.again("size") if failed else "",

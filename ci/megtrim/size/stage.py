@@ -13,7 +13,6 @@ from megtrim.chain.graph import (
     REDUCED,
     REGION,
     SIZE,
-    Stage,
     Task,
     task_name,
     trims_plain_build,
@@ -21,7 +20,7 @@ from megtrim.chain.graph import (
 from megtrim.chain.result_store import StageFolder, content_of
 from megtrim.chain.session import Session, TrimRequest, binary, binary_digest
 from megtrim.config.units import Measure
-from megtrim.counts.work import NOT_COUNTED, CountResult, WorkRow, compare
+from megtrim.counts.use import Use
 from megtrim.elf.components import are_unnamed
 from megtrim.elf.sections import ElfFacts, read_elf
 from megtrim.elf.symbol_table import read_linked
@@ -41,10 +40,10 @@ from megtrim.size.byte_table import ByteChange, ByteTable, list_largest, make_ma
 from megtrim.size.growth.arrivals import NO_ARRIVALS, find_arrivals
 from megtrim.size.growth.build_inputs import name_build_inputs, read_build_inputs
 from megtrim.size.growth.causes import InputChanges, compare_inputs, describe_causes, make_print
-from megtrim.size.memory.use import list_rows
 from megtrim.size.prices import PriceList, compare_prices, shorten
-from megtrim.size.results import SizeResult, list_memory
+from megtrim.size.results import SizeResult
 from megtrim.size.rows import FORMS, ArtifactSizes, VariantSize
+from megtrim.size.use import list_rows
 from megtrim.trim.builds.links import locate_named, locate_unstripped
 from megtrim.util.errors import InputError
 from megtrim.util.files import sha256_file, write_atomically
@@ -111,10 +110,8 @@ def work(task: Task, session: Session, folder: Path) -> SizeResult:
     plain = byte_tables.read_tables(session.results.done[PLAIN])
     made_from = read_build_inputs(builds[-1][1], session)
     done = session.results.done
-    counted = {
-        task_name(each): done[each].result_as(CountResult) if each in done else NOT_COUNTED
-        for each in task.wants
-        if each.startswith(f"{Stage.COUNT}/")
+    uses = {
+        task_name(each): done[each].result_as(Use) if each in done else Use() for each in task.wants
     }
     now = Baseline(
         sizes={key: elf.size_bytes for key, elf in facts.items()},
@@ -123,8 +120,7 @@ def work(task: Task, session: Session, folder: Path) -> SizeResult:
         made_from=make_print(made_from),
         quick=session.request.options.quick,
         origin=session.request.origin,
-        work={scenario: found.work for scenario, found in counted.items() if found.work},
-        memory={id_: each.use for id_, each in list_memory(session) if each.use is not None},
+        uses=uses,
     )
     (folder / SIZES_FILE).write_text(dump_sizes(now), encoding="utf-8")
     baseline = _baseline(session)
@@ -156,23 +152,12 @@ def work(task: Task, session: Session, folder: Path) -> SizeResult:
                 session.request.today,
                 _find_existing(builds, session, now, plain),
             ),
-            *list_rows(now.memory, before.memory, config.memory, before.source),
+            *list_rows(uses, before.uses, config, before.source),
         ),
         baseline=before.source,
         causes=changes.causes,
         notes=describe_causes(changes),
-        work=tuple(_compare_work(counted, before, config.work.growth if config.work else None)),
     )
-
-
-def _compare_work(
-    counted: Mapping[str, CountResult], before: Baseline, most: float | None
-) -> Iterator[WorkRow]:
-    for scenario, found in counted.items():
-        for variant in (str(Variant.PLAIN), str(Variant.REDUCED)):
-            limit = most if variant == Variant.REDUCED else None
-            former = before.work.get(scenario, {}).get(variant)
-            yield compare(scenario, variant, found, former, most=limit)
 
 
 def _measure(

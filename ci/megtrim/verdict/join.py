@@ -7,7 +7,6 @@ from megtrim.checks.check import Check
 from megtrim.checks.statuses import CheckKind, CheckStatus, ScenarioStatus, VerdictKind, decide
 from megtrim.config.problems import Place
 from megtrim.config.units import format_bytes
-from megtrim.counts.work import work_checks
 from megtrim.perf.rows import performance_checks, summarize
 from megtrim.proof.results import scenario_checks
 from megtrim.size.rows import ArtifactSizes, budget_checks
@@ -52,11 +51,6 @@ def _list_checks(facts: VerdictInputs) -> tuple[Check, ...]:
         )
     checks += budget_checks(
         facts.budgets, invocation=facts.invocation, places=facts.places, start=start
-    )
-    checks += work_checks(
-        facts.work,
-        place=facts.places.get(CheckKind.WORK, start),
-        reproduce=facts.invocation.again("size"),
     )
     if facts.performance is not None:
         checks += performance_checks(facts.performance, start=start, places=facts.places)

@@ -14,7 +14,6 @@ from megtrim.checks.statuses import (
     VerdictKind,
     exit_code,
 )
-from megtrim.counts.work import WorkRow
 from megtrim.perf.rows import Performance, expect_latency_checks
 from megtrim.proof.neighbours.model import NeighbourResult
 from megtrim.proof.results import ScenarioResult
@@ -50,8 +49,6 @@ class VerdictFacts(Value):
     rebuild: Rebuild | None = None
     """None: nothing was built by regions."""
     neighbours: tuple[NeighbourResult, ...] = ()
-    work: tuple[WorkRow, ...] = ()
-    """Empty: it is not counted."""
     performance: Performance | None = None
     unverified: UnverifiedPolicy = UnverifiedPolicy.WARN
     warnings: tuple[str, ...] = ()

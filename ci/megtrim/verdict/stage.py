@@ -38,7 +38,7 @@ from megtrim.proof.scenario_results import (
     scenario_results,
 )
 from megtrim.size.budgets import ending, warn_early
-from megtrim.size.results import budget_places, list_memory, size_result
+from megtrim.size.results import budget_places, size_result
 from megtrim.trim.builds.applications import warn_of_libraries
 from megtrim.trim.committed_keepset import digest_committed, keep_set_checks, list_retrained
 from megtrim.trim.keepset_usage import (
@@ -124,7 +124,6 @@ def work(task: Task, session: Session, folder: Path) -> VerdictResult:
     proves = _proves(task)
     places = {e.id: session.request.loaded.place(*e.path) for e in all_scenarios(config)}
     places |= budget_places(session.request)
-    places |= {CheckKind.WORK: session.request.loaded.place("work", "growth")}
     sizes = size_result(session.results)
     verdict = join(
         VerdictInputs(
@@ -152,7 +151,6 @@ def work(task: Task, session: Session, folder: Path) -> VerdictResult:
             functions=functions_use(session.results),
             rebuild=rebuild(session.results),
             neighbours=neighbour_results(session),
-            work=sizes.work,
             performance=summarize_performance(task.wants, session),
             unverified=UnverifiedPolicy(config.verify.unverified),
             warnings=_warnings(session),
@@ -300,10 +298,5 @@ def _warnings(session: Session) -> tuple[str, ...]:
         *list_retrained(session),
         *warn_of_libraries(session),
         *warn_early(size_result(session.results).budgets),
-        *(
-            f"the memory of {id_} was not measured: {each.reason}"
-            for id_, each in list_memory(session)
-            if each.reason
-        ),
         *ending(session.request.config.waivers, session.request.today),
     )

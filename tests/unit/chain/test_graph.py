@@ -1,5 +1,7 @@
 """The tasks of a trim and their order, and the matrix of device jobs."""
 
+from typing import Any
+
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -202,13 +204,14 @@ def test_a_stage_runs_with_what_it_depends_on(
     assert [task.id for task in tasks_up_to(stage, every)] == expected
 
 
-def test_memory_is_measured_where_the_configuration_asks() -> None:
-    found = by_id(tasks(config(model("m"), memory={})))
+@pytest.mark.parametrize("asked", [{"memory": {}}, {"work": {}}, {"memory": {}, "work": {}}])
+def test_use_is_counted_where_the_configuration_asks(asked: Any) -> None:
+    found = by_id(tasks(config(model("m"), **asked)))
 
-    assert found["memory/m/s@any"].needs == ("build/plain", "reduce/reduced")
-    assert found["size/artifacts"].wants == ("memory/m/s@any",)
-    assert "memory/m/s@any" in found["verdict/verdict"].wants
-    assert not any("memory" in each for each in by_id(tasks(TWO)))
+    assert found["count/m/s@any"].needs == ("build/plain", "reduce/reduced")
+    assert found["size/artifacts"].wants == ("count/m/s@any",)
+    assert "count/m/s@any" in found["verdict/verdict"].wants
+    assert not any("count" in each for each in by_id(tasks(TWO)))
 
 
 def test_neighbours_are_run_where_someone_asks() -> None:
@@ -262,7 +265,7 @@ def test_an_entry_is_what_a_workflow_reads(
     found = entries({"pixel": count}, per_job=20, artifact="x", config=config)
 
     assert [each.as_json() for each in found] == [
-        {"name": name, "class": "pixel", "shard": shard, "artifact": artifact, "runner": ""}
+        {"name": name, "class": "pixel", "shard": shard, "artifact": artifact}
         for name, shard, artifact in expected
     ]
 

@@ -22,11 +22,10 @@ from megtrim.chain.result_store import (
     parse_manifest,
 )
 from megtrim.chain.stage_result import StageResult, dump_result, parse_result
-from megtrim.checks.statuses import ScenarioStatus, VerdictKind
+from megtrim.checks.statuses import CheckStatus, ScenarioStatus, VerdictKind
 from megtrim.proof.neighbours.model import NeighbourRunResult, NeighboursResult
 from megtrim.proof.results import VerifyResult
 from megtrim.size.results import SizeResult
-from megtrim.size.rows import BudgetStatus
 from megtrim.util.errors import InfrastructureFailure, InputError, MegtrimError, ProductFailure
 from megtrim.verdict.model import VerdictResult
 from unit.trim.stages.results import BUDGET, DEVICE, NEIGHBOUR, OUTCOME, SAMPLES, sample
@@ -41,7 +40,7 @@ from unit.trim.stages.results import BUDGET, DEVICE, NEIGHBOUR, OUTCOME, SAMPLES
         (NeighboursResult, {}, 0),
         (SizeResult, {}, 0),
         (SizeResult, {"budgets": ()}, 0),
-        (SizeResult, {"budgets": (BUDGET, replace(BUDGET, status=BudgetStatus.FAIL))}, 1),
+        (SizeResult, {"budgets": (BUDGET, replace(BUDGET, status=CheckStatus.FAIL))}, 1),
         (VerdictResult, {}, 0),
         (VerdictResult, {"verdict": VerdictKind.FAIL}, 1),
     ],

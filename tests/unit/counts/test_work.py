@@ -4,25 +4,20 @@ from dataclasses import replace
 import pytest
 
 from megtrim.checks.statuses import CheckStatus
-from megtrim.config.problems import Place
-from megtrim.counts import report
-from megtrim.counts.work import (
-    ITERATIONS,
+from megtrim.counts.use import (
     NO_SYMBOL,
     Count,
-    CountResult,
     Work,
-    WorkRow,
-    compare,
-    compare_plain,
     join_repeats,
     name_functions,
     parse_blocks,
     subtract,
-    work_checks,
 )
 from megtrim.elf.symbol_table import Function, FunctionTable
+from megtrim.report import comment, html
 from megtrim.util.errors import InputError
+from megtrim.verdict.join import join
+from unit.verdict.examples import facts, work_row
 
 FAIL, INCONCLUSIVE, PASS, SKIPPED = (
     *(CheckStatus.FAIL, CheckStatus.INCONCLUSIVE),
@@ -37,101 +32,79 @@ def work(
     return Work(key=key, functions=functions, left_out=left_out, ran=100)
 
 
-def judge(now: Work | str, before: Work | None = None, most: float | None = 0.01) -> WorkRow:
-    known = CountResult(reason=now) if isinstance(now, str) else CountResult(work={"reduced": now})
-    return compare("m/s@any", "reduced", known, before, most=most)
-
-
 BY = {
     "a hundredth of the work": {"conv": (40_480, 800), "pool": (8_000, 80)},
     "an instruction more than a hundredth": {"conv": (40_481, 800), "pool": (8_000, 80)},
     "accesses alone": {"conv": (40_000, 804), "pool": (8_000, 80)},
     "a new function": {**KERNELS, "copy": (400, 8)},
     "a function less": {"conv": (40_000, 800)},
+    "a function renamed": {"convolve": (40_000, 800), "pool": (8_000, 80)},
 }
 
 
 @pytest.mark.parametrize(
-    ("now", "before", "most", "status", "change"),
+    ("now", "before", "most", "status", "text"),
     [
-        (work(), work(), 0.01, PASS, "no change"),
-        (work(), work(), None, SKIPPED, "no change"),
-        (work(BY["a hundredth of the work"]), work(), 0.01, PASS, "+1.00%: conv +120"),
-        (
-            work(BY["an instruction more than a hundredth"]),
-            work(),
-            0.01,
-            FAIL,
-            "+1.00%: conv +120.2",
-        ),
-        (work(BY["accesses alone"]), work(), 0.01, PASS, "+0.00%: conv +1 accesses"),
-        (work(BY["a new function"]), work(), 0.01, PASS, "+0.83%: copy +100"),
-        (work(BY["a function less"]), work(), 0.01, PASS, "-16.67%: pool -2,000"),
+        (work(), work(), 0.01, PASS, "48,000 (no change) since main, 1.00% allowed"),
+        (work(), work(), None, SKIPPED, "48,000 (no change) since main, no limit"),
+        (work(BY["a hundredth of the work"]), work(), 0.01, PASS, "(+1.00%) since main, 1.00%"),
+        (work(BY["an instruction more than a hundredth"]), work(), 0.01, FAIL, ": conv +481"),
+        (work({"conv": (40_001, 800)}), work({"conv": (40_000, 800)}), None, SKIPPED, "+0.002500%"),
+        (work(BY["accesses alone"]), work(), 0.01, PASS, "no change"),
+        (work(BY["a new function"]), work(), 0.01, PASS, "48,400 (+0.83%) since main, 1.00%"),
+        (work(BY["a function less"]), work(), 0.01, PASS, "(-16.67%) since main, 1.00% allowed"),
+        (work(BY["a function renamed"]), work(), 0.01, PASS, "no change"),
         # What varies on one side is left out on both, by name.
         (work({"conv": (50_000, 800)}, "pool"), work(), 0.9, INCONCLUSIVE, "too little is left"),
-        (work({"conv": (40_000, 800)}, "wait"), work(KERNELS, "wait"), 0.01, PASS, "pool -2,000"),
+        (work({"conv": (40_000, 800)}, "wait"), work(KERNELS, "wait"), 0.01, PASS, ": pool -8,000"),
         (
             work({"conv": (40_000, 800), "wait": (9, 0)}),
             work(KERNELS, "wait"),
             None,
             SKIPPED,
-            "pool",
+            ": pool -8,000",
         ),
         (work(KERNELS, *"abcdefghijk"), work(), 0.01, INCONCLUSIVE, "11 of 100 functions vary"),
         (work({}), work(), 0.01, INCONCLUSIVE, "too little is left: 0 of 100"),
+        (work({}), None, 0.01, INCONCLUSIVE, "too little is left: 0 of 100"),
         # Nothing else is comparable.
-        (work(), None, 0.01, SKIPPED, "no baseline"),
-        (work(), work(key="b" * 64), 0.01, SKIPPED, "no baseline"),
+        (work(), None, 0.01, SKIPPED, "48,000 (no baseline)"),
+        (work(), work(key="b" * 64), 0.01, SKIPPED, "48,000 (no baseline)"),
         ("qemu is not there", work(), 0.01, INCONCLUSIVE, "because qemu is not there"),
         ("qemu is not there", work(), None, SKIPPED, "because qemu is not there"),
     ],
 )
 def test_growth_is_judged_to_the_instruction(
-    now: Work | str, before: Work | None, most: float | None, status: CheckStatus, change: str
+    now: Work | str, before: Work | None, most: float | None, status: CheckStatus, text: str
 ) -> None:
-    row = judge(now, before, most)
+    row = work_row(now, before, most)
 
     assert row.status is status
-    for part in change.split(": "):
-        assert part in row.text
+    assert text in row.text
 
 
-def test_a_night_compares_plain_and_judges_nothing() -> None:
-    shipped = judge(work(BY["a new function"]), work(), 0.001)
-    plain = replace(shipped, variant="plain")
-    now, then = {"plain": work()}, {"plain": work({"conv": (40_000, 800)})}
+def test_reports_name_what_does_more() -> None:
+    grown = work_row(work(BY["a new function"]), work(), 0.001)
+    verdict = join(facts(budgets=(grown, replace(grown, variant="plain", status=SKIPPED))))
 
-    found = compare_plain(plain, now, then, lacking="none")
-    assert (found.change, found.status, found.most) == ("+20.00%", SKIPPED, None)
-    assert compare_plain(plain, now, {}, lacking="none").change == "none"
-    assert compare_plain(plain, {}, then, lacking="none") == plain
-    assert compare_plain(shipped, {"reduced": work()}, then, lacking="none") == shipped
-
-
-def test_a_check_is_of_what_ships_and_is_limited() -> None:
-    grown = judge(work(BY["a new function"]), work(), 0.001)
-    free = replace(judge(work(), work(), None), scenario="n/s@any")
-    rows = (grown, replace(grown, variant="plain"), free)
-    place = Place(file="megtrim.yaml", line=7)
-
-    [check] = work_checks(rows, place=place, reproduce="megtrim size")
-
-    assert (check.id, check.status, check.line) == ("work:m/s@any", FAIL, 7)
-    assert check.reproduce == "megtrim size"
-    assert "raise work.growth" in check.hint
-    assert report.markdown(rows).splitlines()[2:] == [
-        "- `m/s@any` +0.83% instructions: `copy` +100"
-    ]
-    assert "12,100" in report.text(rows)
-    assert report.text(()) == report.markdown([judge(work(), work())]) == ""
+    found = {each.id: each for each in verdict.checks}["growth:m/s@any/reduced work"]
+    assert (found.status, found.text) == (FAIL, grown.text)
+    assert "raise the limit in the same change" in found.hint
+    line = "- `m/s@any work`: 48,400 (+0.83%) since main, 0.10% allowed: `copy` +400"
+    assert f"### Work and memory that changed\n\n{line}\n\n" in comment.render(verdict)
+    assert html.render(verdict).count("888 accesses of memory.") == 2
+    assert html.render(verdict).count(', m/s@any work"') == 2
 
 
 def test_components_add_up_before_and_now() -> None:
     names = {"_ZN6megdnn3x864ConvE": (8, 0), "_ZN3mgb3runEv": (4, 0), "_ZN3mgb4stopEv": (4, 0)}
-    row = judge(work(names), work({**names, "_ZN3mgb3runEv": (1, 0)}))
+    found = work_row(work(names), work({**names, "_ZN3mgb3runEv": (1, 0)})).work
 
-    assert row.components == {"kernels/x86/conv": (8, 8), "runtime": (5, 8)}
-    assert [change.function for change in row.changed] == ["mgb::run()"]
+    assert found
+    assert [
+        (each.label, each.before_bytes, each.after_bytes)
+        for each in (*found.components, *found.changed)
+    ] == [("kernels/x86/conv", 8, 8), ("runtime", 5, 8), ("mgb::run()", 1, 4)]
 
 
 def test_what_repeats_is_counted_and_what_varies_is_named() -> None:
@@ -147,7 +120,7 @@ def test_what_repeats_is_counted_and_what_varies_is_named() -> None:
     found = join_repeats("a" * 64, repeats)
     assert found.functions == {"conv": (40, 0)}
     assert found.left_out == ("less", "seldom")
-    assert found.ran == ITERATIONS
+    assert found.ran == 4
 
 
 TABLE = FunctionTable(

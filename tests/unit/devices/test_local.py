@@ -252,9 +252,8 @@ def emulated(tmp_path: Path) -> ProcessRunner:
 
 
 def find(processes: ProcessRunner, tmp_path: Path, cpu: str, sysroot: Path | None) -> qemu.Qemu:
-    return qemu.find(
-        "arm", processes, tmp_path / "runs", machine="aarch64", cpu=cpu, sysroot=sysroot
-    )
+    changes = {"name": "arm", "qemu_cpu": cpu, "sysroot": sysroot}
+    return qemu.find(spec_of(processes, tmp_path / "runs", **changes))
 
 
 @pytest.mark.parametrize("sysroot", [None, Path("/usr/aarch64-linux-gnu")])

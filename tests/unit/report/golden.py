@@ -13,7 +13,7 @@ from megtrim.checks.statuses import CheckKind, CheckStatus
 from megtrim.report.comment import Links, render
 from megtrim.size.byte_table import ByteChange
 from megtrim.size.growth.causes import Cause, InputChanges, describe_causes
-from megtrim.size.rows import ArtifactSizes, BudgetStatus
+from megtrim.size.rows import ArtifactSizes
 from megtrim.trim.results import RegionsUse
 from megtrim.verdict.join import VerdictInputs, join
 from megtrim.verdict.model import Verdict
@@ -92,12 +92,12 @@ def on_device(status: CheckStatus, text: str, scenario_id: str = TUNED) -> Check
 
 def _first() -> Verdict:
     baseline = "none: main has no stored sizes, and the merge base has no megtrim.yaml"
-    row = growth(used_bytes=None, baseline="", status=BudgetStatus.SKIPPED)
+    row = growth(used_bytes=None, baseline="", status=CheckStatus.SKIPPED)
     return join(pull_request(None, baseline=baseline, budgets=(budget(), row)))
 
 
 def _growth() -> Verdict:
-    row = growth(used_bytes=60_416, baseline=BASELINE, status=BudgetStatus.FAIL)
+    row = growth(used_bytes=60_416, baseline=BASELINE, status=CheckStatus.FAIL)
     plain, reduced = artifact(60_416).sizes
     symbols = tuple(
         ByteChange(component=component, label=label, before_bytes=before, after_bytes=after)

@@ -16,7 +16,6 @@ from megtrim.render.markup import MOST_ROWS
 from megtrim.report import comment
 from megtrim.report.comment import Links, describe_next_step, render
 from megtrim.size.growth.causes import Cause
-from megtrim.size.rows import BudgetStatus
 from megtrim.trim.results import OperatorUse, Rebuild, RegionsUse, SizeFlagResult, TagUse
 from megtrim.verdict.join import join
 from megtrim.verdict.model import Verdict
@@ -439,7 +438,7 @@ def test_the_identity_names_what_the_program_was_built_with() -> None:
 
 def overgrown(*, measure: str = "", causes: tuple[Cause, ...] = (Cause.SOURCE,)) -> Verdict:
     row = growth(
-        used_bytes=59 * KIB, status=BudgetStatus.FAIL, measure=measure, owner="runtime team"
+        used_bytes=59 * KIB, status=CheckStatus.FAIL, measure=measure, owner="runtime team"
     )
     check = Check(
         id=f"growth:{row.subject}",

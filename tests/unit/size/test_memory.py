@@ -9,34 +9,37 @@ import pytest
 
 from megtrim.chain.graph import PLAIN, REDUCED, Stage, Task, tasks
 from megtrim.chain.session import Session
+from megtrim.checks.statuses import CheckStatus
 from megtrim.config.performance import MemoryConfig
+from megtrim.config.units import PEAK, PLANNED
+from megtrim.counts import stage
+from megtrim.counts.use import MemoryUse, Use, parse_peak, parse_plan
 from megtrim.devices.local import Local
 from megtrim.load_and_run.dialects import LITE
 from megtrim.report import comment, table
 from megtrim.size.baseline import dump_sizes, parse_sizes
 from megtrim.size.budgets import Baseline
-from megtrim.size.memory import stage
-from megtrim.size.memory.use import MemoryUse, list_rows, parse_peak, parse_plan
-from megtrim.size.rows import BudgetRow, BudgetStatus
+from megtrim.size.rows import BudgetRow
 from megtrim.util.errors import InputError
 from megtrim.util.process import ProcessRunner
 from megtrim.verdict.join import join
 from unit.trim.stages.built import CONFIG, built
+from unit.trim.stages.fake_device import FakeDevice
 from unit.trim.stages.support import changed
-from unit.verdict.examples import facts
+from unit.verdict.examples import facts, use_rows
 
 SCENARIO = "m/s@any"
 KIB, MIB = 1024, 1024 * 1024
-PASS, FAIL, SKIPPED = BudgetStatus.PASS, BudgetStatus.FAIL, BudgetStatus.SKIPPED
+PASS, FAIL, SKIPPED = CheckStatus.PASS, CheckStatus.FAIL, CheckStatus.SKIPPED
 
 
-def use(peak: int, *, key: str = "a", planned: int | None = None) -> MemoryUse:
-    return MemoryUse(key=key * 64, peak_bytes=peak, planned_bytes=planned)
+def use(peak: int, *, key: str = "a", planned: int | None = None) -> Use:
+    figures = {PEAK: peak} | ({} if planned is None else {PLANNED: planned})
+    return Use(memory=MemoryUse(key=key * 64, figures=figures))
 
 
-def rows(now: MemoryUse, before: MemoryUse | None = None, **limits: str) -> list[BudgetRow]:
-    known = {} if before is None else {SCENARIO: before}
-    return [*list_rows({SCENARIO: now}, known, MemoryConfig.model_validate(limits), "main")]
+def rows(now: Use, before: Use | None = None, **limits: str) -> list[BudgetRow]:
+    return use_rows(now, before, memory=MemoryConfig.model_validate(limits))
 
 
 @pytest.mark.parametrize(
@@ -76,7 +79,7 @@ def rows(now: MemoryUse, before: MemoryUse | None = None, **limits: str) -> list
     ],
 )
 def test_a_peak_is_held_to_its_limits(
-    now: MemoryUse, before: MemoryUse | None, limits: dict[str, str], expected: list[Any]
+    now: Use, before: Use | None, limits: dict[str, str], expected: list[Any]
 ) -> None:
     found = [(row.used_bytes, row.max_bytes, row.status) for row in rows(now, before, **limits)]
 
@@ -87,10 +90,10 @@ def test_a_peak_is_held_to_its_limits(
 
 def test_a_baseline_keeps_it() -> None:
     kept = {SCENARIO: use(8 * MIB, planned=5), "m/t@any": use(1)}
-    text = dump_sizes(Baseline(sizes={("a", "plain"): 1}, memory=kept))
+    text = dump_sizes(Baseline(sizes={("a", "plain"): 1}, uses=kept))
 
-    assert parse_sizes(text, source="b").memory == kept
-    for old, new in (('"peak_bytes": 1', '"peak_bytes": -1'), ("a" * 64, "A" * 64)):
+    assert parse_sizes(text, source="b").uses == kept
+    for old, new in (('"peak memory": 1', '"peak memory": -1'), ("a" * 64, "A" * 64)):
         assert old in text
         with pytest.raises(InputError, match="memory"):
             parse_sizes(text.replace(old, new, 1), source="b")
@@ -99,7 +102,6 @@ def test_a_baseline_keeps_it() -> None:
 @pytest.mark.parametrize(
     "data",
     [
-        None,
         b"",
         b"12",
         b"-12\n",
@@ -108,7 +110,7 @@ def test_a_baseline_keeps_it() -> None:
         b"9" * 99 + b"\n",
     ],
 )
-def test_what_is_no_peak_is_refused(data: bytes | None) -> None:
+def test_what_is_no_peak_is_refused(data: bytes) -> None:
     assert parse_peak(b"29728\n") == 29728 * KIB
     with pytest.raises(InputError, match="expected the peak in KiB"):
         parse_peak(data)
@@ -135,15 +137,12 @@ def plan(*ends: object) -> bytes:
     ("data", "expected"),
     [
         (plan("318984", "1253024", "1252128"), 1253024),
-        *(
-            (data, None)
-            for data in (None, b"", b"[]", b"{}", plan(), plan("x"), plan("-1"), plan("٣"))
-        ),
+        *((data, None) for data in (b"", b"[]", b"{}", plan(), plan("x"), plan("-1"), plan("٣"))),
         *((data, None) for data in (b"\xff", b"[" * 100_000, plan("9" * 16), b'{"chunk": [1]}')),
     ],
 )
-def test_the_engine_plans_up_to_its_last_chunk(data: bytes | None, expected: int | None) -> None:
-    assert parse_plan(data) == expected
+def test_the_engine_plans_up_to_its_last_chunk(data: bytes, expected: int | None) -> None:
+    assert parse_plan(data) == ({} if expected is None else {PLANNED: expected})
 
 
 def test_reports_say_by_how_much_it_grew() -> None:
@@ -152,7 +151,7 @@ def test_reports_say_by_how_much_it_grew() -> None:
 
     line = "`m/s@any peak memory`: +4 MiB since main, 1 MiB allowed"
     body = comment.render(verdict)
-    assert f"### Memory that changed\n\n- {line}\n" in body
+    assert f"### Work and memory that changed\n\n- {line}\n" in body
     assert "make it use less, or raise the limit" in body
     assert "planned memory`: " not in body
     assert "m/s@any planned memory  size" in table.render(verdict)
@@ -168,8 +167,8 @@ def open_task(folder: Path, processes: ProcessRunner, script: str) -> tuple[Sess
     )
     engine = cast("Any", SimpleNamespace(dialect=lambda: LITE))
     here = cast("Any", {"any": Local("here", processes, folder / "runs")})
-    task = next(each for each in tasks(session.request.config) if each.stage is Stage.MEMORY)
-    return changed(session, devices=here, engine=engine), task
+    task = next(each for each in tasks(session.request.config) if each.stage is Stage.COUNT)
+    return changed(session, devices=here, engine=engine, emulators={"any": FakeDevice()}), task
 
 
 @pytest.mark.chain
@@ -188,20 +187,23 @@ def test_it_is_measured_on_this_machine(
     session, task = open_task(tmp_path, processes, script.replace("PLAN", plan("77").decode()))
     found = stage.work(task, session, tmp_path)
 
-    assert "time" in stage.inputs(task, session)["measured"]
-    if found.use is None:
-        assert found.reason == expected
+    assert "time" in stage.inputs(task, session)["timer"]
+    if found.memory is None:
+        assert found.reasons == {"memory": expected}
         return
-    assert 300 * KIB < found.use.peak_bytes < 64 * MIB
-    assert found.use.planned_bytes == (expected if isinstance(expected, int) else None)
+    assert 300 * KIB < found.memory.figures[PEAK] < 64 * MIB
+    assert found.memory.figures.get(PLANNED) == expected
 
 
 def test_what_cannot_be_measured_says_why(
     tmp_path: Path, processes: ProcessRunner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     session, task = open_task(tmp_path, processes, "exit 0")
-    monkeypatch.setattr(stage, "find_timer", lambda _device: None)
+    monkeypatch.setattr(Local, "which", lambda _self, _name: None)
 
-    assert "apt-get install time" in stage.work(task, session, tmp_path).reason
-    found = stage.work(task, built(tmp_path / "phone"), tmp_path)
-    assert (found.use, found.reason) == (None, "a device of kind fake does not say it")
+    assert "apt-get install time" in stage.work(task, session, tmp_path).reasons["memory"]
+    found = stage.work(task, built(tmp_path / "phone", config=f"{CONFIG}memory: {{}}\n"), tmp_path)
+    for growth, status in (({}, SKIPPED), ({"growth": "1 MiB"}, CheckStatus.INCONCLUSIVE)):
+        [row] = rows(found, None, **growth)
+        text = "not measured, because a device of kind fake does not say it"
+        assert (row.status, row.text) == (status, text)

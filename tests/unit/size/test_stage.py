@@ -24,7 +24,6 @@ from megtrim.size.budgets import Baseline
 from megtrim.size.byte_table import make_table
 from megtrim.size.growth.causes import ORDERS, Cause
 from megtrim.size.results import SizeResult, budget_checks_of, size_result
-from megtrim.size.rows import BudgetStatus
 from megtrim.trim.results import BuildResult, ReduceResult
 from megtrim.util.errors import InputError
 from unit.elf.made_objects import Named, Part, object_file
@@ -163,11 +162,12 @@ def test_memory_and_work_are_kept_apart(tmp_path: Path) -> None:
         for each in (each for each in task.wants if ran):
             finish(now, each, {})
         found = weigh(now, task)
-        rows = [(row.kind, row.used_bytes) for row in found.budgets if row.of_memory]
-        assert rows == ([("size", 4096), ("growth", None)] if "memory" in more else [])
-        assert len(found.work) == (2 if "work" in more else 0)
-        kept = json.loads(now.results.done[SIZE].file("sizes.json").read_text("utf-8"))
-        assert ("memory" in kept) is ran
+        rows = [(row.measure, row.used_bytes) for row in found.budgets if row.measure != "work"]
+        assert rows == ([("peak memory", 4096), ("peak memory", None)] if "memory" in more else [])
+        assert len(found.budgets) - len(rows) == (2 if "work" in more else 0)
+        assert [row.note for row in found.budgets if "because" in row.note] == (
+            [] if ran else ["not counted, because it could not be run"] * 2
+        )
 
 
 def test_a_file_is_measured_in_three_forms(tmp_path: Path) -> None:
@@ -185,7 +185,7 @@ def test_a_file_is_measured_in_three_forms(tmp_path: Path) -> None:
     }
     assert shipped.forms["deflated"] < shipped.size_bytes < with_symbols
     assert [(row.used_bytes, row.status) for row in found.budgets] == [
-        (with_symbols, BudgetStatus.FAIL)
+        (with_symbols, CheckStatus.FAIL)
     ]
 
 
@@ -214,15 +214,15 @@ def test_an_aar_has_a_budget_of_its_own(tmp_path: Path, monkeypatch: pytest.Monk
 @pytest.mark.parametrize(
     ("keys", "variants", "status"),
     [
-        ("section: .text, max: 300", {"reduced"}, BudgetStatus.PASS),
-        ("section: .text, max: 299", {"reduced"}, BudgetStatus.FAIL),
-        ("section: .text, max: 99%", {"plain", "reduced"}, BudgetStatus.PASS),
-        ("size: loaded, variant: plain, max: 1", {"plain", "reduced"}, BudgetStatus.FAIL),
-        ("size: deflated, max: 1 KiB", {"reduced"}, BudgetStatus.PASS),
+        ("section: .text, max: 300", {"reduced"}, CheckStatus.PASS),
+        ("section: .text, max: 299", {"reduced"}, CheckStatus.FAIL),
+        ("section: .text, max: 99%", {"plain", "reduced"}, CheckStatus.PASS),
+        ("size: loaded, variant: plain, max: 1", {"plain", "reduced"}, CheckStatus.FAIL),
+        ("size: deflated, max: 1 KiB", {"reduced"}, CheckStatus.PASS),
     ],
 )
 def test_a_budget_of_a_part(
-    tmp_path: Path, keys: str, variants: set[str], status: BudgetStatus
+    tmp_path: Path, keys: str, variants: set[str], status: CheckStatus
 ) -> None:
     """Other builds than what ships are broken down only if a budget is about that."""
     more = f"budgets: [{{artifact: load_and_run, {keys}}}]\n"
@@ -238,7 +238,7 @@ def test_a_budget_of_a_section_that_another_build_has_passes(tmp_path: Path) -> 
     more = "budgets: [{{artifact: load_and_run, section: {}, max: 1}}]\n"
     now, task, _ = opened(tmp_path, more=more.format(".data"))
     (found,) = weigh(now, task).budgets
-    assert (found.used_bytes, found.status) == (0, BudgetStatus.PASS)
+    assert (found.used_bytes, found.status) == (0, CheckStatus.PASS)
 
     now, task, _ = opened(tmp_path, more=more.format(".txet"))
     with pytest.raises(InputError, match=r"has a section .txet \(did you mean .text\?\)"):
@@ -253,7 +253,7 @@ def test_a_budget_of_a_component_that_trimming_took(tmp_path: Path) -> None:
 
     (found,) = weigh(now, task).budgets
 
-    assert (found.used_bytes, found.status) == (0, BudgetStatus.PASS)
+    assert (found.used_bytes, found.status) == (0, CheckStatus.PASS)
     assert "whether it ever had it is not known" in said.getvalue()
     now.results.done[PLAIN] = plain_with_tables(tmp_path / "plain", 2000)
     with pytest.raises(InputError, match="no build of load_and_run has a component kernels"):
@@ -399,10 +399,10 @@ def test_a_budget_is_checked_at_its_line(tmp_path: Path) -> None:
     session = changed(session, loaded=load_config(tmp_path / "megtrim.yaml"))
     assert list(budget_checks_of(session)) == []
 
-    finish(session, SIZE, {}, budgets=(replace(BUDGET, status=BudgetStatus.FAIL, max_bytes=200),))
+    finish(session, SIZE, {}, budgets=(replace(BUDGET, status=CheckStatus.FAIL, max_bytes=200),))
 
     [row] = size_result(session.results).budgets
-    assert (row.status, row.used_bytes, row.max_bytes) == (BudgetStatus.FAIL, 300, 200)
+    assert (row.status, row.used_bytes, row.max_bytes) == (CheckStatus.FAIL, 300, 200)
     [check] = budget_checks_of(session)
     assert (check.status, check.line, check.file) == (CheckStatus.FAIL, 8, "megtrim.yaml")
 

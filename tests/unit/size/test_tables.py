@@ -3,6 +3,7 @@ from dataclasses import replace
 import pytest
 
 from megtrim.checks.invocation import Invocation
+from megtrim.checks.statuses import CheckStatus
 from megtrim.report import comment
 from megtrim.report.table import render_sizes
 from megtrim.size.growth.arrivals import Arrivals, NewPart, NewUse, PriceBasis
@@ -11,7 +12,7 @@ from megtrim.size.prices import PriceChange, PriceKind
 from megtrim.size.report import budgets
 from megtrim.size.report import tables as sizes
 from megtrim.size.report.tables import advise_on_growth, list_prices
-from megtrim.size.rows import ArtifactSizes, BudgetRow, BudgetStatus
+from megtrim.size.rows import ArtifactSizes, BudgetRow
 from megtrim.verdict.join import join
 from megtrim.verdict.model import Verdict
 from unit.verdict import examples
@@ -74,10 +75,10 @@ def test_what_users_download_is_said(forms: dict[str, int], said: str) -> None:
 def test_several_artifacts_have_a_line_each_and_share_the_baseline() -> None:
     rows = (
         budget(artifact="a", variant="plain", max_bytes=None),
-        budget(artifact="a", status=BudgetStatus.FAIL),
+        budget(artifact="a", status=CheckStatus.FAIL),
         budget(artifact="b"),
-        budget(artifact="b", variant="plain", status=BudgetStatus.SKIPPED),
-        budget(artifact="c", status=BudgetStatus.SKIPPED, max_bytes=None),
+        budget(artifact="b", variant="plain", status=CheckStatus.SKIPPED),
+        budget(artifact="c", status=CheckStatus.SKIPPED, max_bytes=None),
     )
     names = ("a", "b", "c", *(f"d{number}" for number in range(9)))
     many = verdict(*(artifact(5, name=name) for name in names), budgets=rows, baseline=BASELINE)
@@ -115,12 +116,12 @@ def test_what_differs_from_the_baseline_is_said(causes: tuple[Cause, ...], said:
     [
         (budget(), 0, ", no change, 236 KiB of its budget left"),
         (
-            budget(max_bytes=REDUCED_BYTES - 20 * KIB, status=BudgetStatus.FAIL),
+            budget(max_bytes=REDUCED_BYTES - 20 * KIB, status=CheckStatus.FAIL),
             0,
             ", no change, 20 KiB over its budget of 2.5 MiB",
         ),
         (
-            growth(used_bytes=17 * KIB, status=BudgetStatus.FAIL),
+            growth(used_bytes=17 * KIB, status=CheckStatus.FAIL),
             17 * KIB,
             ", +17 KiB, 16 KiB allowed",
         ),
@@ -138,7 +139,7 @@ def test_a_line_is_held_to_its_budget(row: BudgetRow, growth_bytes: int, said: s
     line, _ = sizes.glance(verdict(artifact(growth_bytes), budgets=(row,))).split("\\\n")
 
     assert line.endswith(said)
-    assert line[0] == ("❌" if row.status is BudgetStatus.FAIL else "✅")
+    assert line[0] == ("❌" if row.status is CheckStatus.FAIL else "✅")
 
 
 BUILT = NewUse(
@@ -322,7 +323,7 @@ SOFT = budget(
     used_bytes=2000 * KIB,
     max_bytes=None,
     warn_bytes=1900 * KIB,
-    status=BudgetStatus.SKIPPED,
+    status=CheckStatus.SKIPPED,
 )
 WAIVED = growth(measure="section .text", used_bytes=20 * KIB, waiver="the depth model (Ann)")
 
@@ -336,10 +337,10 @@ def test_the_fold_shows_what_is_left_of_each_limit() -> None:
 
     assert "<summary>Budgets: 2 of 2 kept, the tightest has 236 KiB (8.4%) left</summary>" in fold
     assert (list(budgets.markdown(judged())), budgets.text(judged())) == ([], "")
-    first = growth(used_bytes=None, max_bytes=0, status=BudgetStatus.SKIPPED)
+    first = growth(used_bytes=None, max_bytes=0, status=CheckStatus.SKIPPED)
     last = budgets.text(judged(budget(), WAIVED)).splitlines()[-1]
     assert last == "  load_and_run section .text: waived: the depth model (Ann)"
-    (bare,) = budgets.markdown(judged(budget(max_bytes=0, status=BudgetStatus.FAIL), first))
+    (bare,) = budgets.markdown(judged(budget(max_bytes=0, status=CheckStatus.FAIL), first))
     assert "<summary>Budgets: 0 of 1 kept</summary>" in bare
     assert "| growth | no baseline | 0 B |  |  |" in bare
     rows = [line for line in fold.splitlines() if line.startswith("| `")]

@@ -4,13 +4,16 @@ Each is joined from facts, as the chain does it; the numbers are of the size tha
 """
 
 from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any, cast
 
 from megtrim.build_spec import EngineIdentity, Origin
 from megtrim.checks.check import Check, DeviceIdentity, ToolchainIdentity
 from megtrim.checks.invocation import Invocation
 from megtrim.checks.statuses import CheckKind, CheckStatus, ScenarioStatus
+from megtrim.config.performance import WorkConfig
 from megtrim.config.problems import Place
-from megtrim.counts.work import CountResult, Work, WorkRow, compare
+from megtrim.counts.use import Use, Work
 from megtrim.load_and_run.parity import OutputResult
 from megtrim.load_and_run.telemetry import Conditions, Policy, Reading
 from megtrim.proof.neighbours.model import NeighbourLevel, NeighbourOutcome, NeighbourResult
@@ -20,7 +23,8 @@ from megtrim.size.growth.arrivals import Arrivals, NewPart, NewUse
 from megtrim.size.growth.causes import Cause, CauseNote
 from megtrim.size.history import ComponentGrowth, SizePoint, SizeTrend
 from megtrim.size.prices import Price, PriceKind, PriceList
-from megtrim.size.rows import ArtifactSizes, BudgetRow, BudgetStatus, LimitKind, VariantSize
+from megtrim.size.rows import ArtifactSizes, BudgetRow, VariantSize
+from megtrim.size.use import list_rows
 from megtrim.trim.results import (
     OperatorsUse,
     OperatorUse,
@@ -130,12 +134,12 @@ def scenario(scenario_id: str, **changes: object) -> ScenarioResult:
 def budget(**changes: object) -> BudgetRow:
     """Return a largest size of 2.75 MiB that is kept, with ``changes``."""
     kept = BudgetRow(
-        kind=LimitKind.SIZE,
+        kind=CheckKind.SIZE,
         artifact="load_and_run",
         variant="reduced",
         used_bytes=REDUCED_BYTES,
         max_bytes=2_883_584,
-        status=BudgetStatus.PASS,
+        status=CheckStatus.PASS,
     )
     return replace(kept, **changes)  # type: ignore[arg-type]
 
@@ -143,7 +147,7 @@ def budget(**changes: object) -> BudgetRow:
 def growth(**changes: object) -> BudgetRow:
     """Return a largest growth of 16 KiB that is kept, with ``changes``."""
     kept = {"used_bytes": 1_024, "max_bytes": 16_384, "baseline": "main at 2981d11"}
-    return budget(kind=LimitKind.GROWTH, **(kept | changes))
+    return budget(kind=CheckKind.GROWTH, **(kept | changes))
 
 
 def build_check(variant: str, time_s: float) -> Check:
@@ -311,8 +315,8 @@ def crashed() -> ScenarioResult:
 
 def failing() -> Verdict:
     broken = (
-        budget(used_bytes=2_998_272, status=BudgetStatus.FAIL),
-        growth(used_bytes=356_352, status=BudgetStatus.FAIL),
+        budget(used_bytes=2_998_272, status=CheckStatus.FAIL),
+        growth(used_bytes=356_352, status=CheckStatus.FAIL),
     )
     parity = scenario(
         MOBILENET,
@@ -509,21 +513,31 @@ def hostile() -> Verdict:
                     byte_map=_map_of_the_hostile(),
                 ),
             ),
-            budgets=(budget(artifact=HOSTILE, waiver=HOSTILE),),
-            work=(_work_of_the_hostile(bad.id),),
+            budgets=(budget(artifact=HOSTILE, waiver=HOSTILE), _work_of_the_hostile(bad.id)),
             warnings=(HOSTILE,),
         )
     )
 
 
-def with_work(row: WorkRow) -> Verdict:
-    return join(facts(work=(row,)))
+def use_rows(
+    now: Use, before: Use | None, *, scenario: str = "m/s@any", **limits: object
+) -> list[BudgetRow]:
+    config = cast("Any", SimpleNamespace(**{"work": None, "memory": None, **limits}))
+    return [*list_rows({scenario: now}, {scenario: before or Use()}, config, "main")]
 
 
-def _work_of_the_hostile(scenario: str) -> WorkRow:
+def work_row(
+    now: Work | str, before: Work | None = None, most: float | None = 0.01, **of: str
+) -> BudgetRow:
+    """``now``: why it was not counted, where it was not."""
+    use = Use(reasons={"work": now}) if isinstance(now, str) else Use(work={"reduced": now})
+    known = Use(work={"reduced": before} if before else {})
+    return use_rows(use, known, work=WorkConfig.model_construct(growth=most), **of)[-1]
+
+
+def _work_of_the_hostile(scenario: str) -> BudgetRow:
     before = Work(key="0" * 64, functions={HOSTILE: (1, 1)}, left_out=(HOSTILE * 2,), ran=100)
-    counted = CountResult(work={"reduced": replace(before, functions={HOSTILE: (9, 1)})})
-    return compare(scenario, "reduced", counted, before, most=0.01)
+    return work_row(replace(before, functions={HOSTILE: (9, 1)}), before, scenario=scenario)
 
 
 def grown() -> Verdict:

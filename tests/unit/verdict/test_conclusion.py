@@ -21,7 +21,7 @@ from megtrim.checks.statuses import (
 )
 from megtrim.load_and_run.parity import OutputResult
 from megtrim.render.formatting import group_digits, kept_of_held, percent, seconds
-from megtrim.size.rows import BudgetRow, BudgetStatus
+from megtrim.size.rows import BudgetRow
 from megtrim.trim.results import Rebuild, RegionsUse
 from megtrim.util.errors import InputError, ProductFailure
 from megtrim.verdict import stage as verdict
@@ -134,10 +134,10 @@ OVER = 2_883_585
     ("row", "found", "agrees"),
     [
         (budget(), PASS, True),
-        (budget(status=BudgetStatus.SKIPPED), SKIPPED, True),
-        (budget(used_bytes=OVER, status=BudgetStatus.FAIL), FAIL, True),
+        (budget(status=CheckStatus.SKIPPED), SKIPPED, True),
+        (budget(used_bytes=OVER, status=CheckStatus.FAIL), FAIL, True),
         (budget(used_bytes=OVER, waiver="new model"), PASS, True),
-        (budget(status=BudgetStatus.FAIL), PASS, False),
+        (budget(status=CheckStatus.FAIL), PASS, False),
         (budget(used_bytes=OVER), PASS, False),
         (budget(used_bytes=OVER), FAIL, False),
         (budget(), None, False),

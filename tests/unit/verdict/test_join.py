@@ -16,7 +16,7 @@ from megtrim.config.problems import Place
 from megtrim.load_and_run.parity import OutputResult
 from megtrim.load_and_run.telemetry import Conditions, Reading
 from megtrim.proof.results import ScenarioResult, scenario_checks
-from megtrim.size.rows import BudgetRow, BudgetStatus, budget_checks
+from megtrim.size.rows import BudgetRow, budget_checks
 from megtrim.trim.results import RegionsUse
 from megtrim.verdict.join import join
 from megtrim.verdict.model import Verdict
@@ -283,10 +283,10 @@ RENEW = "make it smaller, raise the budget, or have the owner of the waiver rene
     [
         (budget(), PASS, ""),
         (budget(used_bytes=2_884_608, waiver="new model"), PASS, ""),
-        (growth(used_bytes=None, status=BudgetStatus.SKIPPED), SKIPPED, ""),
-        (budget(used_bytes=2_884_608, status=BudgetStatus.FAIL, lapsed=LAPSED), FAIL, RENEW),
+        (growth(used_bytes=None, status=CheckStatus.SKIPPED), SKIPPED, ""),
+        (budget(used_bytes=2_884_608, status=CheckStatus.FAIL, lapsed=LAPSED), FAIL, RENEW),
         (
-            growth(used_bytes=16_385, status=BudgetStatus.FAIL, owner="Ann"),
+            growth(used_bytes=16_385, status=CheckStatus.FAIL, owner="Ann"),
             FAIL,
             (
                 "make it smaller, raise the budget, or add a waiver with a reason; "

@@ -280,7 +280,6 @@ def _devices(
         near=place,
         near_sysroot=toolchain.sysroot,
     )
-
     made: dict[str, Device] = {}
     for name, entries in standing.items():
         specs = [spec for _, spec in make_device_specs(loaded, around, entries)]
@@ -290,8 +289,8 @@ def _devices(
                 relocation_support.expect_loads(made[name].kind, spec)
     # Work is counted as on an emulated device of the class, whichever device it has.
     near = {each.class_: each for each in loaded.config.devices if each.kind in NEAR}
-    names = [each.name for each in loaded.config.classes]
-    emulated = [near.get(name) or make_up("qemu", name) for name in names]
+    names = (each.name for each in loaded.config.classes)
+    emulated = (near.get(name) or make_up("qemu", name) for name in names)
     compilers = (("cc",), ("gcc",), ("clang",), toolchain.c_compiler)
     return made, {
         entry.class_: CountingEmulator(spec=spec, compilers=compilers)

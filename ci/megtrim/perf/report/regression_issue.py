@@ -9,18 +9,18 @@ from collections.abc import Iterator
 
 from megtrim.build_spec import Variant
 from megtrim.config.config_id import id_of
-from megtrim.counts.report import count_iteration
-from megtrim.counts.work import WorkRow
+from megtrim.config.units import WORK
 from megtrim.experiments.experiment import TimeStage
 from megtrim.perf.nights.issue_actions import IssueAction, IssueState, RegressionRecord
 from megtrim.perf.report.tables import time_with_interval
 from megtrim.perf.rows import PerformanceRow, Row, TrimmingRow
 from megtrim.perf.times import RatioResult, Reference, StageTime, ratio_with_interval
 from megtrim.render.markup import block, code, command, link, one_line, prose, table
+from megtrim.size.rows import BudgetRow, name_subject
 from megtrim.util.errors import InputError
 from megtrim.util.strict_json import dump, load
 from megtrim.util.value import Value
-from megtrim.util.wording import COMMIT_DIGEST, count
+from megtrim.util.wording import COMMIT_DIGEST
 
 LABEL = "megtrim-regression"
 _VERSION = 1
@@ -37,7 +37,6 @@ _COMMIT_DIGITS = 12
 _MARK = "<!-- megtrim:regression:v1 "
 _END = " -->"
 _HEAD = ("experiment", "device", "against", "ratio>", "time (ms)>")
-_FUNCTION_HEAD = ("function", "before>", "now>", "change>")
 
 _HOW_IT_ENDS = (
     "megtrim closes this issue on the first night on which the scenario is as fast as before; a "
@@ -54,7 +53,7 @@ class NightPlace(Value):
     head: str
     base: str = ""
     """Commit that this night was compared with; empty: none."""
-    work: tuple[WorkRow, ...] = ()
+    budgets: tuple[BudgetRow, ...] = ()
 
 
 class IssueText(Value):
@@ -164,28 +163,20 @@ def _compare_work(record: RegressionRecord, where: NightPlace) -> str:
     if not where.base or not record.base or record.state is not IssueState.REGRESSED:
         return ""
     base, head = (code(each[:_COMMIT_DIGITS]) for each in (where.base, where.head))
-    ours = (record.scenario, Variant.PLAIN)
-    row = next((each for each in where.work if (each.scenario, each.variant) == ours), None)
+    ours = name_subject(record.scenario, str(Variant.PLAIN), WORK)
+    row = next((each for each in where.budgets if each.subject == ours), None)
     if row is None:
         said = f"Not counted: {code(record.config)} has no `work`."
-    elif row.growth is None:
+    elif row.work is None or row.used_bytes is None:
         said = f"Not compared with {base}: {prose(row.note)}."
-    elif not row.changed:
+    elif not row.work.changed:
         said = (
             f"No function that is counted does more or less at {head} than at {base}: look at "
             "memory, waiting, the frequency and the machine."
         )
     else:
-        cells = [
-            (code(e.function), count_iteration(e.before), count_iteration(e.after), e.growth)
-            for e in row.changed[:_MOST_FUNCTIONS]
-        ]
-        said = (
-            f"{prose(row.change)} from {base} to {head}, in an iteration of the scenario's own "
-            f"command line; what changed most:\n\n{table(_FUNCTION_HEAD, cells)}"
-        )
-    if row and row.left_out:
-        said += f"\n\n*Not counted, because they vary: {count(len(row.left_out), 'function')}.*"
+        named = row.name_changes(_MOST_FUNCTIONS, code)
+        said = f"{prose(row.limit_text)}; by the scenario's own command line{named}."
     return f"### Instructions\n\n{said}"
 
 

@@ -2,10 +2,12 @@
 
 from collections.abc import Iterator, Sequence
 
-from megtrim.config.units import format_bytes
+from megtrim.build_spec import Variant
+from megtrim.checks.statuses import CHECK_SIGNS, CheckKind, CheckStatus
+from megtrim.config.units import OF_SCENARIOS, format_bytes
 from megtrim.render.formatting import align_columns, percent, width_of
 from megtrim.render.markup import bounded_table, code, fold, one_line, path_in_repository, prose
-from megtrim.size.rows import BUDGET_SIGNS, BudgetRow, BudgetStatus, LimitKind
+from megtrim.size.rows import BudgetRow
 from megtrim.verdict.model import Verdict
 
 _HEAD = ("budget", "limits", "used", "limit", "left", "left in %")
@@ -21,10 +23,11 @@ def markdown(verdict: Verdict) -> Iterator[str]:
     if lower:
         hint = "Nothing fails if they stay."
         yield "\n".join(("### Limits that could be lower", "", *lower, "", hint))
-    memory = [row for row in verdict.budgets if row.of_memory and row.kind is LimitKind.GROWTH]
-    if changed := [row for row in memory if row.used_bytes]:
-        lines = (f"- {code(row.name)}: {prose(row.text)}" for row in changed)
-        yield "\n".join(("### Memory that changed", "", *lines))
+    used = [row for row in verdict.budgets if row.measure in OF_SCENARIOS and row.used_bytes]
+    if changed := [e for e in used if (e.kind, e.variant) == (CheckKind.GROWTH, Variant.REDUCED)]:
+        named = {row.name: f"{prose(row.limit_text)}{row.name_changes(4, code)}" for row in changed}
+        lines = (f"- {code(name)}: {text}" for name, text in named.items())
+        yield "\n".join(("### Work and memory that changed", "", *lines))
     if verdict.budgets:
         owned = any(row.owner for row in verdict.budgets)
         numbers = (f"{name}>" if name in _NUMBERS else name for name in _HEAD)
@@ -70,29 +73,27 @@ def place_marks(row: BudgetRow) -> tuple[str, str, str]:
 def _list_cells(row: BudgetRow) -> tuple[str, str, str, str, str]:
     limit = row.max_bytes if row.max_bytes is not None else row.warn_bytes
     limits = row.kind if row.max_bytes == limit else f"{row.kind}, warns"
-    if limit is None:
-        return limits, row.used_text if row.used_bytes is not None else "no baseline", "", "", ""
-    if row.used_bytes is None:
-        return limits, "no baseline", format_bytes(limit), "", ""
+    if limit is None or row.used_bytes is None:
+        return limits, row.used_text, "" if limit is None else row.format(limit), "", ""
     left = limit - row.used_bytes
     share = percent(left / limit) if limit else ""
-    return limits, row.used_text, format_bytes(limit), format_bytes(left), share
+    return limits, row.used_text, row.format(limit), row.format(left), share
 
 
 def _draw(row: BudgetRow) -> tuple[str, ...]:
     waived = f", waived: {prose(row.waiver)}" if row.waiver else ""
-    result = f"{BUDGET_SIGNS[row.status]}{waived}"
+    result = f"{CHECK_SIGNS[row.status]}{waived}"
     return (code(row.name), *_list_cells(row), result, prose(row.owner))
 
 
 def _summarize(rows: Sequence[BudgetRow]) -> str:
     budgets = {row.name for row in rows if {row.max_bytes, row.warn_bytes} != {None}}
-    failed = {row.name for row in rows if row.status is BudgetStatus.FAIL}
+    failed = {row.name for row in rows if row.status is CheckStatus.FAIL}
     count = f"Budgets: {len(budgets) - len(failed)} of {len(budgets)} kept"
     shares = [
         (row.left_bytes / row.max_bytes, row.left_bytes)
         for row in rows
-        if row.kind is LimitKind.SIZE and row.left_bytes is not None and row.max_bytes
+        if row.kind is CheckKind.SIZE and row.left_bytes is not None and row.max_bytes
     ]
     if not shares:
         return count

@@ -4,13 +4,14 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+from megtrim.checks.statuses import CHECK_SIGNS, CheckKind, CheckStatus
 from megtrim.config.units import Measure, format_bytes, format_growth
 from megtrim.render.formatting import group_digits, percent
 from megtrim.render.markup import bounded_table, code, code_in_title, fold, one_line, prose
 from megtrim.size.byte_table import list_largest
 from megtrim.size.growth.arrivals import Arrivals, NewPart, NewUse, PriceBasis
 from megtrim.size.growth.causes import Cause, count_kinds, name_kind
-from megtrim.size.rows import BUDGET_SIGNS, BudgetRow, BudgetStatus, LimitKind, VariantSize
+from megtrim.size.rows import BudgetRow, VariantSize
 from megtrim.verdict.model import Verdict
 from megtrim.verdict.wording import MeasuredSizes, growth_of, list_trimmed
 
@@ -56,7 +57,7 @@ def glance(verdict: Verdict) -> str:
 
 def _line(verdict: Verdict, artifact: str, size: VariantSize, against: str) -> str:
     rows = [row for row in verdict.budgets if row.artifact == artifact]
-    sign = BUDGET_SIGNS[_find_worst(rows)].partition(" ")[0]
+    sign = CHECK_SIGNS[_find_worst(rows)].partition(" ")[0]
     parts = [f"{sign} **{code(artifact)} {format_bytes(size.size_bytes)}**"]
     if size.growth_bytes is not None:
         parts.append((growth_of(size) if size.growth_bytes else "no change") + against)
@@ -64,16 +65,16 @@ def _line(verdict: Verdict, artifact: str, size: VariantSize, against: str) -> s
     return ", ".join(parts)
 
 
-def _find_limits(verdict: Verdict, artifact: str, variant: str) -> dict[LimitKind, BudgetRow]:
+def _find_limits(verdict: Verdict, artifact: str, variant: str) -> dict[CheckKind, BudgetRow]:
     key = (artifact, variant, "")
     rows = (row for row in verdict.budgets if (row.artifact, row.variant, row.measure) == key)
     return {row.kind: row for row in rows}
 
 
-def _find_worst(rows: Iterable[BudgetRow]) -> BudgetStatus:
+def _find_worst(rows: Iterable[BudgetRow]) -> CheckStatus:
     statuses = {row.status for row in rows}
-    order = (BudgetStatus.FAIL, BudgetStatus.PASS)
-    return next((status for status in order if status in statuses), BudgetStatus.SKIPPED)
+    order = (CheckStatus.FAIL, CheckStatus.PASS)
+    return next((status for status in order if status in statuses), CheckStatus.SKIPPED)
 
 
 _FORMS = {
@@ -141,8 +142,8 @@ def changes(verdict: Verdict) -> Iterator[str]:
                 yield fold(f"What changed in {name}: {growth_of(size)}", rows)
 
 
-def _held_against(limits: Mapping[LimitKind, BudgetRow]) -> Iterator[str]:
-    growth, size = limits.get(LimitKind.GROWTH), limits.get(LimitKind.SIZE)
+def _held_against(limits: Mapping[CheckKind, BudgetRow]) -> Iterator[str]:
+    growth, size = limits.get(CheckKind.GROWTH), limits.get(CheckKind.SIZE)
     if growth is not None and growth.is_exceeded:
         yield f"{format_bytes(growth.max_bytes or 0)} allowed"
     if size is not None and size.left_bytes is not None:
@@ -164,17 +165,17 @@ def table(verdict: Verdict) -> str:
 
 
 def _list_cells(
-    size: VariantSize, artifact: str, limits: Mapping[LimitKind, BudgetRow]
+    size: VariantSize, artifact: str, limits: Mapping[CheckKind, BudgetRow]
 ) -> tuple[str, ...]:
     change, left, result = growth_of(size), "", ""
-    growth, whole = limits.get(LimitKind.GROWTH), limits.get(LimitKind.SIZE)
+    growth, whole = limits.get(CheckKind.GROWTH), limits.get(CheckKind.SIZE)
     if growth is not None and growth.max_bytes is not None:
         change = f"{change or 'no baseline'} ({format_bytes(growth.max_bytes)} allowed)"
     if whole is not None and whole.left_bytes is not None:
         left = f"{format_bytes(whole.left_bytes)} of {format_bytes(whole.max_bytes or 0)}"
     if limits:
         waived = dict.fromkeys(row.waiver for row in limits.values() if row.waiver)
-        result = BUDGET_SIGNS[_find_worst(limits.values())]
+        result = CHECK_SIGNS[_find_worst(limits.values())]
         result += f", waived: {prose('; '.join(waived))}" if waived else ""
     return (
         f"{code(artifact)} {code(size.variant)}",

@@ -3,12 +3,13 @@
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
+from megtrim.checks.statuses import CheckKind
 from megtrim.config.units import format_growth
 from megtrim.render.formatting import group_digits
 from megtrim.render.markup import one_line
 from megtrim.render.scale import Join, Scale, Tick, around, round_values
 from megtrim.size.history import SizePoint, SizeTrend
-from megtrim.size.rows import BudgetRow, LimitKind
+from megtrim.size.rows import BudgetRow
 from megtrim.util.value import Value
 from megtrim.util.wording import count
 from megtrim.verdict.model import Verdict
@@ -65,7 +66,7 @@ def draw_trends(verdict: Verdict) -> tuple[TrendPicture, ...]:
     limits = {
         (row.artifact, row.variant, row.measure): row
         for row in reversed(verdict.budgets)
-        if row.kind is LimitKind.SIZE
+        if row.kind is CheckKind.SIZE
     }
     return tuple(
         _draw(trend, limits.get((trend.artifact, trend.variant, trend.measure)))

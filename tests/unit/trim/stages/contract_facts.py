@@ -42,8 +42,7 @@ _TREND = SizeTrend(
     config="megtrim.yaml", quick=False, artifact="a", variant="reduced", measure="", points=()
 )
 VIEWS = " ".join(
-    f"{stage}/m/view@any*"
-    for stage in ("profile", "functions", "verify", "perf", "count", "memory")
+    f"{stage}/m/view@any*" for stage in ("profile", "functions", "verify", "perf", "count")
 )
 ENGINES = ("m/s@*", "m/tuned@any", "m/cached@any", "n/s@any")
 _KEYS_OF_A_DEVICE = (
@@ -67,7 +66,7 @@ TIES: Mapping[str, str] = {
 }
 """Keys that cannot be changed alone, and why."""
 _SMALL = SourceOptions(options=("-Os",), fast=(), outside=())
-_SHOWN = "verify/*@big neighbours/*@big memory/*@big"
+_SHOWN = "verify/*@big neighbours/*@big count/*@big"
 _PROVEN = f"profile/*@big {_SHOWN}"
 _RECORDED = "functions/m/tuned@any"
 _TRACED = "profile/m/tuned@any"
@@ -140,7 +139,7 @@ class Fact:
 
 
 def runs(*scenarios: str) -> str:
-    stages = ("profile", "functions", "verify", "neighbours", "count", "memory")
+    stages = ("profile", "functions", "verify", "neighbours", "count")
     proofs = (f"{stage}/{scenario}" for stage in stages for scenario in scenarios)
     return " ".join((*proofs, times("*", *scenarios)))
 
@@ -164,7 +163,7 @@ def key(
     )
 
 
-_ON_BIG = runs("*@big").replace("count/*@big", "")
+_ON_BIG = runs("*@big")
 _RUNS_OF_S = runs("m/s@*").replace(times("*", "m/s@*"), "")
 
 
@@ -301,7 +300,8 @@ CONFIG: tuple[Fact, ...] = (
     ),
     key("baseline", Path("another-sizes.json"), "size/artifacts", WITH_BASELINE),
     key("work.growth", 0.5, "size/artifacts"),
-    key("work", None, "build/plain size/artifacts"),
+    key("work", None, "build/plain count/* size/artifacts"),
+    key("memory", None, "count/* size/artifacts"),
     key("memory.max_bytes", 7, "size/artifacts"),
     key("memory.growth", GrowthLimit(size_bytes=7), "size/artifacts"),
     # What is measured is another plan: what was measured already stays.
@@ -430,7 +430,7 @@ def _patched(name: str, value: Any, rest: str, where: tuple[str, ...] = ALL) -> 
 VERSIONS: tuple[Fact, ...] = (
     _patched("trim.runs.tracing.FORM", "0", "functions/*/*"),
     _patched("proof.stage.code_digest", lambda: "0", "verify/*"),
-    _patched("size.memory.stage.find_timer", lambda _: ("another",), "memory/*"),
+    _patched("counts.stage.find_timer", lambda _: ("another",), "count/*"),
     _patched("verdict.stage.list_retrained", lambda _: ("other weights",), VERDICT, TRIMS_ALONE),
     _patched("perf.stage.METHOD", "0", "perf/*"),
 )
@@ -471,7 +471,7 @@ AROUND: tuple[Fact, ...] = (
     having("devices.facts", VERDICT, _device("any", name="here", reported={"model": "Pixel 7"})),
     having(
         "devices.facts",
-        "memory/*@any" + VERDICT,
+        "count/*@any" + VERDICT,
         _device("any", name="here", kind="local", reported={"CPU model": "another"}),
         TRIMS_ALONE,
     ),
@@ -555,9 +555,7 @@ def _programs() -> Iterator[Left]:
     }
     for program, scenarios in users.items():
         verified = " ".join(
-            f"{stage}/{each}"
-            for stage in ("verify", "neighbours", "count", "memory")
-            for each in scenarios
+            f"{stage}/{each}" for stage in ("verify", "neighbours", "count") for each in scenarios
         )
         timed, compared = times("*", *scenarios), times("trimming-*", *scenarios)
         traced = " ".join(f"profile/{each}" for each in scenarios)
@@ -589,7 +587,6 @@ LEFT: tuple[Left, ...] = (
         "profile/*",
         "algo.cache",
         "functions/m/tuned@any verify/m/tuned@any neighbours/m/tuned@any count/m/tuned@any"
-        " memory/m/tuned@any"
         f" {times('trimming-*', 'm/tuned@any')}" + KEPT,
     ),
     Left("profile/*", "algo.cache", "profile/m/tuned@any", where=(*HERE, "brought functions")),
@@ -609,6 +606,5 @@ LEFT: tuple[Left, ...] = (
     Left("build/plain", "*", "references/plain"),
     Left("functions/linked", "*", "references/base"),
     Left("build/profile", "*", "references/profile"),
-    Left("memory/*", FOUND.format("*"), "size/artifacts"),
     Left("verdict/verdict", "verdict.json", "report/report"),
 )

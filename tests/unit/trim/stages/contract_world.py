@@ -397,7 +397,6 @@ _FILES: Mapping[Stage, Any] = {
     Stage.VERIFY: ("plain.log", "reduced.log", "plain/out", "reduced/out"),
     Stage.NEIGHBOURS: (),
     Stage.COUNT: (),
-    Stage.MEMORY: (),
     Stage.SIZE: ("sizes.json",),
     Stage.PERF: (),
     Stage.VERDICT: ("verdict.json",),

@@ -10,8 +10,8 @@ from megtrim.chain.graph import Stage, Task
 from megtrim.chain.result_store import MEASURED
 from megtrim.chain.stage_result import Result, StageResult
 from megtrim.checks.check import DeviceIdentity
-from megtrim.checks.statuses import ScenarioStatus, VerdictKind
-from megtrim.counts.work import CountResult, Work
+from megtrim.checks.statuses import CheckKind, CheckStatus, ScenarioStatus, VerdictKind
+from megtrim.counts.use import MemoryUse, Use, Work
 from megtrim.experiments.contest import ContestResult, PerformanceStatus, Sample
 from megtrim.load_and_run.parity import OutputResult
 from megtrim.load_and_run.telemetry import Conditions, Reading
@@ -24,10 +24,9 @@ from megtrim.proof.neighbours.model import (
     NeighboursResult,
 )
 from megtrim.proof.results import VerificationOutcome, VerifyResult
-from megtrim.size.memory.use import MemoryResult, MemoryUse
 from megtrim.size.references.stage import ReferencesResult
 from megtrim.size.results import SizeResult
-from megtrim.size.rows import ArtifactSizes, BudgetRow, BudgetStatus, LimitKind, VariantSize
+from megtrim.size.rows import ArtifactSizes, BudgetRow, VariantSize
 from megtrim.trim.results import (
     BuildResult,
     FunctionCount,
@@ -55,6 +54,7 @@ OUTCOME = VerificationOutcome(
     conditions=Conditions(before=Reading(cpu_c=40.0), after=Reading(cpu_c=41.5)),
     crash="",
 )
+WORK = Work(key="c" * 64, functions={"f": (3, 2)}, ran=1)
 NEIGHBOUR = NeighbourResult(
     scenario="m/s@any",
     name="iter-1",
@@ -72,12 +72,12 @@ NEIGHBOUR = NeighbourResult(
     ),
 )
 BUDGET = BudgetRow(
-    kind=LimitKind.SIZE,
+    kind=CheckKind.SIZE,
     artifact="load_and_run",
     variant="reduced",
     used_bytes=300,
     max_bytes=400,
-    status=BudgetStatus.PASS,
+    status=CheckStatus.PASS,
 )
 SAMPLE = Sample(contestant="baseline", round_number=0, position=0, iterations_ms=(1.5,))
 SAMPLES: Mapping[type[StageResult], StageResult] = {
@@ -109,7 +109,6 @@ SAMPLES: Mapping[type[StageResult], StageResult] = {
         ),
         NeighbourRunResult(neighbour=NEIGHBOUR),
         NeighboursResult(scenario="m/s@any", neighbours=(NEIGHBOUR,)),
-        MemoryResult(use=MemoryUse(key="a" * 64, peak_bytes=4096), reason="none"),
         SizeResult(
             artifacts=(
                 ArtifactSizes(
@@ -128,7 +127,11 @@ SAMPLES: Mapping[type[StageResult], StageResult] = {
             budgets=(BUDGET,),
             baseline="main",
         ),
-        CountResult(work={"reduced": Work(key="c" * 64, functions={"f": (3, 2)}, ran=1)}),
+        Use(
+            work=dict.fromkeys(("plain", "reduced"), WORK),
+            memory=MemoryUse(key="d" * 64, figures={"peak memory": 4096}),
+            reasons={"memory": "none"},
+        ),
         PerfResult(
             scenario="m/s@any",
             subject="record-1",

@@ -180,9 +180,10 @@ def describe_jobs(
             per_job=per_job,
             artifact=_ARTIFACTS[purpose],
             config=session.request.invocation.config,
-            runners=dict.fromkeys(session.request.config.hosted_classes, HOSTED_RUNNER),
         )
-        matrix = {"include": [job.as_json() for job in jobs]}
+        hosted = dict.fromkeys(session.request.config.hosted_classes, HOSTED_RUNNER)
+        shown = [each.as_json() | {"runner": hosted.get(each.cpu_class, "")} for each in jobs]
+        matrix = {"include": shown}
         outputs[name] = json.dumps(matrix, separators=(",", ":"))
         outputs[f"{name}-jobs"] = str(len(jobs))
     return outputs

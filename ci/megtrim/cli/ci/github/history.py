@@ -1,12 +1,13 @@
 """``megtrim ci github history``, ``base`` and ``regression-issues``: what is kept of nights."""
 
 import base64
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
 
 import click
 
+from megtrim.build_spec import Variant
 from megtrim.chain.filenames import SIZES_FILE, VERDICT_FILE
 from megtrim.cli.ci.evidence.join import links, write_forms
 from megtrim.cli.ci.github.client import (
@@ -28,7 +29,8 @@ from megtrim.cli.options import (
     outputs,
 )
 from megtrim.cli.perf.history import load_run
-from megtrim.counts.work import WorkRow, compare_plain
+from megtrim.config.units import WORK
+from megtrim.counts.use import Use
 from megtrim.github.api import Api
 from megtrim.github.baselines import BaselineSource, find
 from megtrim.github.commits import fetch_commit, fetch_head, fetch_start, is_ancestor, list_rewrites
@@ -48,7 +50,10 @@ from megtrim.perf.nights.issue_actions import (
 from megtrim.perf.nights.night import NightFacts, add_history, make_runs
 from megtrim.perf.report.regression_issue import LABEL, NightPlace, read_record, render_issue
 from megtrim.size.baseline import load_sizes
+from megtrim.size.budgets import Baseline
 from megtrim.size.history import expect_sizes_of, make_commit_sizes
+from megtrim.size.rows import BudgetRow
+from megtrim.size.use import compare_work
 from megtrim.util.console import Console
 from megtrim.util.errors import EXIT_PASS, InfrastructureFailure, InputError
 from megtrim.util.files import write_atomically
@@ -128,12 +133,13 @@ def add(report: Path, history: Path, base_commit: str, artifact: str) -> int:
         write_atomically(report / RUNS_FOLDER / f"{run.id}.json", dump(run))
     every = {each.id: each for each in (*read_runs(history), *runs)}
     verdict = add_history(verdict, tuple(every.values()))
-    if base_commit and verdict.work:
+    if base_commit and any(row.work for row in verdict.budgets):
         if not COMMIT_DIGEST.fullmatch(base_commit):
             msg = f"--base {one_line(base_commit, most=60)}: found no commit, expected its digits"
             raise InputError(msg)
         of_base = replace(event, sha=base_commit)
-        verdict = replace(verdict, work=_compare_work(api, of_base, report, verdict, artifact))
+        budgets = tuple(_compare_work(api, of_base, report, verdict, artifact))
+        verdict = replace(verdict, budgets=budgets)
     write_forms(verdict, report, links(env, event.run_url, artifact))
     write_atomically(report / VERDICT_FILE, to_json(verdict))
     show("\n".join(run.id for run in runs) or "no device measured anything")
@@ -142,17 +148,18 @@ def add(report: Path, history: Path, base_commit: str, artifact: str) -> int:
 
 def _compare_work(
     api: Api, of_base: Event, report: Path, verdict: Verdict, artifact: str
-) -> tuple[WorkRow, ...]:
+) -> Iterator[BudgetRow]:
     now, config = load_sizes(report / SIZES_FILE, shown=SIZES_FILE), verdict.invocation.config
     found = find(api, of_base, config=config, artifact=artifact, now_s=read_now().timestamp())
     for warning in found.warnings:
         open_console().warn(one_line(warning, most=1000))
-    both = now.work, found.stored.work if found.how is BaselineSource.MERGE_BASE else {}
-    lacking = f"found no counts that a night of {of_base.sha[:_COMMIT_DIGITS]} stored"
-    return tuple(
-        compare_plain(row, *(work.get(row.scenario, {}) for work in both), lacking=lacking)
-        for row in verdict.work
-    )
+    base = found.stored if found.how is BaselineSource.MERGE_BASE else Baseline(sizes={})
+    for row in verdict.budgets:
+        known, former = (e.uses.get(row.artifact, Use()).work.get(row.variant) for e in (now, base))
+        if known is None or (row.measure, row.variant) != (WORK, Variant.PLAIN):
+            yield row
+        else:
+            yield compare_work(row, known, former, of_base.sha[:_COMMIT_DIGITS])
 
 
 @examples(
@@ -336,7 +343,7 @@ def regression_issues(
         artifact=artifact,
         head=event.head_sha,
         base=base_commit,
-        work=verdict.work,
+        budgets=verdict.budgets,
     )
     actions = plan_actions(night, _read_known(issues.values()))
     if dry_run:

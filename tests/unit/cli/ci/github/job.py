@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from megtrim.cli.ci.github.client import read_verdict
-from megtrim.counts.work import CountResult, Work, compare
+from megtrim.counts.use import Use, Work
 from megtrim.experiments.contest import PerformanceStatus
 from megtrim.size.baseline import dump_sizes
 from megtrim.size.budgets import Baseline
@@ -19,7 +19,7 @@ from megtrim.verdict.model import to_json
 from support.github_double import GithubDouble
 from support.github_state import Repository
 from unit.cli.support import Answer, Shell
-from unit.verdict.examples import facts
+from unit.verdict.examples import facts, work_row
 from unit.verdict.performance_examples import NO_CHANGE, performance, row, since
 
 
@@ -128,13 +128,13 @@ class Team:
         """Write a night that counts as many on plain; return its sizes."""
         self.write(SLOW, run=self.repository.run(self.repository.heads["main"], event="schedule"))
         now = Work(key="a" * 64, functions={"conv": (instructions, 0)}, ran=1)
-        known = CountResult(work={"plain": now})
-        counted = (compare(SLOW.scenario, "plain", known, None, most=None),)
-        path = self.shell.folder / "report" / "verdict.json"
-        text = to_json(replace(read_verdict(path.parent), work=counted))
-        path.write_text(text, encoding="utf-8")
-        sizes = dump_sizes(Baseline(sizes={("a", "plain"): 1}, work={SLOW.scenario: known.work}))
-        path.with_name("sizes.json").write_text(sizes, encoding="utf-8")
+        counted = replace(work_row(now, None, None, scenario=SLOW.scenario), variant="plain")
+        report = self.shell.folder / "report"
+        found = facts(performance=read_verdict(report).performance, budgets=(counted,))
+        (report / "verdict.json").write_text(to_json(join(found)), encoding="utf-8")
+        uses = {SLOW.scenario: Use(work={"plain": now})}
+        sizes = dump_sizes(Baseline(sizes={("a", "plain"): 1}, uses=uses))
+        (report / "sizes.json").write_text(sizes, encoding="utf-8")
         return sizes
 
     def keep(self, sizes: str, *, sha: str = GOOD, **run: Any) -> None:
@@ -144,8 +144,8 @@ class Team:
     def compare(self) -> str:
         more = ("--artifact", "megtrim-performance", "--base", GOOD)
         self.shell("ci", "github", "history", "add", "report", *more).expect(0)
-        (row,) = read_verdict(self.shell.folder / "report").work
-        return row.change
+        (row,) = read_verdict(self.shell.folder / "report").budgets
+        return row.text
 
     def publish(self, *options: str) -> Answer:
         return self.shell(
