@@ -287,6 +287,8 @@ class LinkSpec(Value):
     each in a section of its own."""
     deferred: tuple[str, ...] = ()
     """Functions whose sections get other names in copies of the objects."""
+    near: tuple[str, ...] = ()
+    """What only the linked file itself has by these names, where functions are deferred."""
     layout: str = ""
     """A linker script that places sections; all others lie where the linker puts them."""
     unwind_tables: bool = True

@@ -62,6 +62,7 @@ def defer(
         flags=(WITH_BUILD_ID, *rest.flags(shared=shared)),
         sources=(*rest.sources(1 << 20), (f"{label}.c", OF_THIS_LINK.format(len(label)))),
         deferred=DEFERRED,
+        near=DEFERRED,
         layout=rest.layout(by_lld=at.toolchain.kind in WITH_LLD, shared=export),
     )
     return at.link(spec, LinkSpec(target="loader", label="loader")) / label

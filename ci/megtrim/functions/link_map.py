@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -71,11 +71,6 @@ def parse_map(data: bytes, *, source: str) -> LinkMap:
         ends=tuple(at + size for at, size, _ in parts),
         files=tuple(file.decode("utf-8", "backslashreplace").strip() for _, _, file in parts),
     )
-
-
-def read_placed(path: Path) -> Mapping[str, Collection[tuple[str, str]]]:
-    data = read_bytes(path, most_bytes=_MAX_MAP_BYTES, expected="a map of a link", hint=_HINT)
-    return parse_placed(data)
 
 
 def parse_placed(data: bytes) -> dict[str, set[tuple[str, str]]]:

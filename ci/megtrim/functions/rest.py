@@ -8,10 +8,11 @@ the rest in, block by block, where the program reaches it. Pure: bytes in, bytes
 import hashlib
 import struct
 from bisect import bisect_left
-from collections.abc import Collection, Container, Iterator
+from collections.abc import Callable, Collection, Container, Iterator, Mapping
 from importlib.resources import files as package_files
 
 from megtrim.elf.layout import (
+    AARCH64,
     ALLOCATED,
     DAMAGE,
     EXECUTED,
@@ -55,16 +56,25 @@ IMPORTS = 256
 """Most names in other files that deferred data may refer to."""
 _WRAPPED = ("sigaction", "sigprocmask", "pthread_sigmask", "signal")
 _OURS = "megtrim_rest"
-_SYMBOL = struct.Struct("<I20x")
+_SYMBOL, _NUMBER = struct.Struct("<I20x"), struct.Struct("<I")
+_BY_TABLE, _PAGE, _LOAD = range(300, 314), 311, 312
+"""Relocations of arm64 for the linker's table of addresses; those of adrp and ldr for an entry."""
+_COMPUTED = {_PAGE: 275, _LOAD: 277}
+_WORD_LOADS, _WORD_LOAD, _ADD = 0xFFC00000, 0xF9400000, 0x91000000
+_WEAK = 2
 _FUNCTION, _THREAD_LOCAL = 2, 0x400
 IDENTITY = hashlib.sha256(f"{RUNTIME}{_SCRIPT}{_LOADERS_TABLE}{_EXPORT}".encode()).hexdigest()
 """Of how a program gets at its rest."""
 HINT = "this linker cannot place functions as megtrim needs it: trim.level: function"
 
 
+Edit = tuple[int, bytes]
+"""Offset, and the new bytes there."""
+
+
 def sources(untrimmed_bytes: int) -> tuple[tuple[str, str], ...]:
-    """``untrimmed_bytes``: of the stripped unfolded link, which no rest exceeds."""
-    blocks = untrimmed_bytes // BLOCK_BYTES + 6
+    """``untrimmed_bytes``: of the stripped unfolded link. A rest also lists its functions."""
+    blocks = untrimmed_bytes * 17 // 16 // BLOCK_BYTES + 6
     sizes = f"#define MEGTRIM_BLOCKS {blocks}\n#define MEGTRIM_IMPORTS {IMPORTS}\n"
     return (("megtrim_rest.c", f"{sizes}{RUNTIME}"),)
 
@@ -84,63 +94,104 @@ def flags(*, shared: bool) -> tuple[str, ...]:
     return (*wraps, "-Wl,-z,nodelete") if shared else wraps
 
 
-def forget(data: bytes, names: Collection[str], *, source: str) -> list[tuple[int, bytes]]:
+def forget(data: bytes, names: Collection[str], *, source: str) -> list[Edit]:
     """Return the edits after which the functions refer to nothing in a copy of ``data``.
 
     Raises InputError for a damaged object or archive.
     """
     wanted = frozenset(names)
-    return [
-        (start + unit.header_at(table) + unit.fields.size_at, bytes(unit.fields.word.size))
-        for _, start, unit in _iter_objects(data, source)
-        for at in sorted(_find_deferred(unit, wanted))
-        for table in unit.relocated.get(at, ())
-    ]
+
+    def find(_: str, unit: Object) -> Iterator[Edit]:
+        for at in sorted(_find_deferred(unit, wanted)):
+            for table in unit.relocated.get(at, ()):
+                size_at = unit.header_at(table) + unit.fields.size_at
+                yield size_at, bytes(unit.fields.word.size)
+
+    return _find_edits(data, find, source)
 
 
 def edits(
     data: bytes,
     names: Collection[str],
     needed: Container[tuple[str, str]] | None,
+    near: Container[str],
     *,
     source: str,
-) -> list[tuple[int, bytes]]:
-    """Return the edits that rename the sections of the functions in a copy of ``data``.
+) -> list[Edit]:
+    """Return the edits that rename the sections of the functions in a copy of ``data``, and those
+    by which code computes the addresses of what is ``near``.
 
     A section is renamed if all functions in it are among ``names``, and one of read-only data if
     it, with its member's name before its own, is not ``needed``; None: all are. Raises InputError
     for a damaged object or archive.
     """
     wanted = frozenset(names)
-    return [
-        edit
-        for member, start, unit in _iter_objects(data, source)
-        for edit in _rename(
-            unit, start, _find_deferred(unit, wanted), _find_data(unit, member, needed)
-        )
-    ]
+
+    def find(member: str, unit: Object) -> Iterator[Edit]:
+        moved = dict.fromkeys(_find_deferred(unit, wanted), _MARK)
+        for at, each in enumerate(unit.sections):
+            if needed is not None and _is_data(each) and (member, each.name) not in needed:
+                moved[at] = _DATA_MARK
+        yield from _rename(unit, moved)
+        yield from _address(unit, near)
+
+    return _find_edits(data, find, source)
 
 
-def _iter_objects(data: bytes, source: str) -> Iterator[tuple[str, int, Object]]:
+def _find_edits(
+    data: bytes, find: Callable[[str, Object], Iterator[Edit]], source: str
+) -> list[Edit]:
     view = memoryview(data)
     try:
-        for member, start, end in members(view):
-            unit = open_object(bytes(view[start:end]))
-            if unit is not None and unit.section_names is not None:
-                yield member, start, unit
+        return [
+            (start + at, new)
+            for member, start, end in members(view)
+            if (unit := open_object(bytes(view[start:end])))
+            for at, new in find(member, unit)
+        ]
     except DAMAGE:
         msg = f"{source}: a damaged object or archive"
         raise InputError(msg, hint="build it again") from None
 
 
-def _rename(
-    unit: Object, start: int, code: Collection[int], data: Collection[int]
-) -> Iterator[tuple[int, bytes]]:
-    """Rename the sections, unless something else shares the bytes of a name."""
+def _address(unit: Object, near: Container[str]) -> Iterator[Edit]:
+    """Let code for arm64 compute an address instead of loading it from the linker's table, which
+    has a word and a row of the loader's for it. Later linkers do so themselves.
+    """
+    table = unit.find_table(SYMBOL_TABLE)
+    if unit.machine != AARCH64 or table is None:
+        return
+    names = [
+        name if section or info >> 4 != _WEAK else ""
+        for name, info, section, _, _ in unit.entries(table)
+    ]
+    for at, filling in unit.relocated.items():
+        section, content = unit.sections[at], unit.content(unit.sections[at])
+        found = [
+            (each, _NUMBER.unpack_from(content, each.address)[0])
+            for number in filling
+            for each in unit.relocations(unit.sections[number])
+            if each.kind in _BY_TABLE and names[each.symbol] in near
+        ]
+        stay = {
+            each.symbol
+            for each, code in found
+            if each.kind != _PAGE and (each.kind != _LOAD or code & _WORD_LOADS != _WORD_LOAD)
+        }
+        for each, code in found:
+            if each.symbol not in stay:
+                kind = _NUMBER.pack(_COMPUTED[each.kind])
+                yield each.entry + unit.fields.info_at, kind
+                if each.kind == _LOAD:
+                    added = _NUMBER.pack(code & ~_WORD_LOADS | _ADD)
+                    yield section.offset + each.address, added
+
+
+def _rename(unit: Object, moved: Mapping[int, bytes]) -> Iterator[Edit]:
+    """Mark the names of the sections, unless something else shares the bytes of one."""
     texts, symbols = unit.section_names, unit.find_table(SYMBOL_TABLE)
     if texts is None:
         return
-    moved = {**dict.fromkeys(code, _MARK), **dict.fromkeys(data, _DATA_MARK)}
     users = [
         (unit.name_at(at), at in moved or _fills(each, moved))
         for at, each in enumerate(unit.sections)
@@ -154,7 +205,7 @@ def _rename(
         begin = bisect_left(users, (content.rfind(b"\0", 0, place) + 1, False))
         end = bisect_left(users, (place + len(mark), False))
         if all(ours for _, ours in users[begin:end]):
-            yield start + texts.offset + place, mark
+            yield texts.offset + place, mark
 
 
 def _find_deferred(unit: Object, names: Collection[str]) -> set[int]:
@@ -175,14 +226,6 @@ def _find_deferred(unit: Object, names: Collection[str]) -> set[int]:
     return moved
 
 
-def _find_data(unit: Object, member: str, needed: Container[tuple[str, str]] | None) -> set[int]:
-    return {
-        at
-        for at, each in enumerate(unit.sections)
-        if needed is not None and _is_data(each) and (member, each.name) not in needed
-    }
-
-
 def _is_data(section: PlacedSection) -> bool:
     flags = section.flags & (ALLOCATED | EXECUTED | WRITTEN | _THREAD_LOCAL)
     named = f"{section.name}."
@@ -198,7 +241,7 @@ def _is_code(section: PlacedSection) -> bool:
     return named and section.kind == PROGBITS and section.flags & (code | WRITTEN) == code
 
 
-def _fills(section: PlacedSection, moved: Collection[int]) -> bool:
+def _fills(section: PlacedSection, moved: Container[int]) -> bool:
     return section.kind == RELOCATIONS_WITH_ADDENDS and section.info in moved
 
 

@@ -1,7 +1,9 @@
+import struct
 from dataclasses import replace
 
 import pytest
 
+from megtrim.elf.objects import Object
 from megtrim.elf.symbol_table import FunctionTable
 from megtrim.functions import cutter, rest
 from megtrim.util.errors import InputError, ProductFailure
@@ -34,7 +36,7 @@ def renamed(
     parts: list[Part], symbols: list[Named], *names: str, needed: Needed | None = None
 ) -> list[str]:
     data = bytearray(object_file(parts, symbols))
-    for at, new in rest.edits(bytes(data), names, needed, source="a.o"):
+    for at, new in rest.edits(bytes(data), names, needed, (), source="a.o"):
         data[at : at + len(new)] = new
     return [name for name in read(bytes(data)).sections if name.startswith((".rest", ".rdat"))]
 
@@ -112,16 +114,65 @@ def test_deferred_functions_may_refer_to_nothing() -> None:
     ]
 
 
+ADRP, LDR, ADD, LDR_W = 0x90000001, 0xF9400021, 0x91000021, 0xB9400021
+GOT_PAGE, GOT_LOAD, GOT_SHORT, NEAR_PAGE, NEAR_ADD = 311, 312, 313, 275, 277
+Steps = list[tuple[int, int, str]]
+
+
+@pytest.mark.parametrize(
+    ("steps", "expected"),
+    [
+        pytest.param(
+            [(ADRP, GOT_PAGE, "own"), (LDR, GOT_LOAD, "own")],
+            [(ADRP, NEAR_PAGE), (ADD, NEAR_ADD)],
+            id="its own",
+        ),
+        pytest.param(
+            [(ADRP, GOT_PAGE, "far"), (LDR, GOT_LOAD, "far")],
+            [(ADRP, GOT_PAGE), (LDR, GOT_LOAD)],
+            id="another file's",
+        ),
+        pytest.param(
+            [(ADRP, GOT_PAGE, "own"), (LDR, GOT_LOAD, "own"), (LDR, GOT_SHORT, "own")],
+            [(ADRP, GOT_PAGE), (LDR, GOT_LOAD), (LDR, GOT_SHORT)],
+            id="also in a way that cannot be edited",
+        ),
+        pytest.param(
+            [(ADRP, GOT_PAGE, "own"), (LDR_W, GOT_LOAD, "own")],
+            [(ADRP, GOT_PAGE), (LDR_W, GOT_LOAD)],
+            id="half of it",
+        ),
+    ],
+)
+def test_code_computes_what_is_near(steps: Steps, expected: list[tuple[int, int]]) -> None:
+    content = b"".join(struct.pack("<I", code) for code, _, _ in steps)
+    used = tuple((4 * at, kind, name, 0) for at, (_, kind, name) in enumerate(steps))
+    code = Part(name=".text.one", content=content, relocations=used)
+    data = bytearray(
+        object_file([code, TWO], [symbol("own", ".text.two"), symbol("far", TWO.name)])
+    )
+    for at, new in rest.edits(bytes(data), (), None, {"own"}, source="a.o"):
+        data[at : at + len(new)] = new
+    unit = Object(bytes(data))
+    (table,) = unit.relocated[1]
+    made = zip(
+        struct.unpack(f"<{len(steps)}I", unit.content(unit.sections[1])),
+        (each.kind for each in unit.relocations(unit.sections[table])),
+        strict=True,
+    )
+    assert [*made] == expected
+
+
 def test_every_object_of_an_archive_is_edited() -> None:
     member = object_file([part(".text.one")], [symbol("one")])
-    found = rest.edits(archive({"a.o": member, "b.o": member}), {"one"}, None, source="a.a")
+    found = rest.edits(archive({"a.o": member, "b.o": member}), {"one"}, None, (), source="a.a")
     assert [new for _, new in found] == [b".rest", b".rest"]
 
 
 def test_a_damaged_object_is_refused() -> None:
     data = object_file([part(".text.one")], [symbol("one")])
     with pytest.raises(InputError, match=r"a\.o: a damaged object"):
-        rest.edits(data[:-80], {"one"}, None, source="a.o")
+        rest.edits(data[:-80], {"one"}, None, (), source="a.o")
 
 
 BEFORE = functions(("one", 0x10000, 32), ("two", 0x10100, 32))

@@ -18,7 +18,7 @@ from megtrim.chain.graph import (
 from megtrim.chain.result_store import StageFolder
 from megtrim.chain.session import Session, TaskResults, binary
 from megtrim.config.value_types import OF_APPLICATIONS
-from megtrim.elf.layout import WITH_BUILD_ID
+from megtrim.elf.layout import WITH_BUILD_ID, ElfLayout
 from megtrim.elf.symbol_names import brief
 from megtrim.elf.symbol_table import FunctionTable, parse_table, read_dynamic_names, read_linked
 from megtrim.functions import link_map, linker_script, rest
@@ -264,8 +264,12 @@ def specify_link(program: RelinkedProgram, session: Session) -> LinkSpec:
 def specify_deferring_link(program: RelinkedProgram, session: Session) -> LinkSpec:
     shared = bool(applications.users(program.target, session))
     by_lld = session.services.toolchain.kind in size_options.WITH_LLD
-    unfolded = locate_stripped(Link.UNFOLDED, program.target)
-    size_bytes = session.results.done[LINKED].file(unfolded).stat().st_size
+    folder = session.results.done[LINKED]
+    size_bytes = folder.file(locate_stripped(Link.UNFOLDED, program.target)).stat().st_size
+    unfolded = folder.file(locate_unstripped(Link.UNFOLDED, program.target))
+    names = read_dynamic_names(unfolded)
+    elsewhere = names.imported | (names.exported if shared else frozenset())
+    own = {each.name for each in ElfLayout(read_linked(unfolded)).symbols()}
     return LinkSpec(
         target=program.target,
         label=Link.SHIPPED,
@@ -273,6 +277,7 @@ def specify_deferring_link(program: RelinkedProgram, session: Session) -> LinkSp
         hidden=find_hidden(program.target, session),
         sources=rest.sources(size_bytes),
         deferred=program.dropped,
+        near=tuple(sorted(own - elsewhere)),
         layout=rest.layout(by_lld=by_lld, shared=shared),
         unwind_tables=size_options.keeps_unwind_tables(program.target, session),
     )

@@ -270,11 +270,11 @@ def _defer_sections(
     argv: Sequence[str], call: LinkCall, spec: LinkSpec, link_env: LinkEnvironment
 ) -> tuple[str, ...]:
     """Of data, what the linker drops if deferred functions refer to nothing goes with them."""
-    linked = link_env.scratch / "needed"
-    flags = (*invocation.UNFOLDED[call.linker], "-Wl,-O0", f"-Wl,-Map={linked}.map")
+    linked, listed = link_env.scratch / "needed", link_env.scratch / "needed.map"
+    flags = (*invocation.UNFOLDED[call.linker], "-Wl,-O0", f"-Wl,-Map={listed}")
     alone = copy_inputs(argv, link_env, spec)
     _link((*alone, *call.adapt_flags(flags)), linked, spec, link_env)
-    return copy_inputs(argv, link_env, spec, link_map.read_placed(Path(f"{linked}.map")))
+    return copy_inputs(argv, link_env, spec, link_map.parse_placed(listed.read_bytes()))
 
 
 def copy_inputs(
@@ -307,7 +307,8 @@ def copy_inputs(
             )
             if placed is not None:
                 needed = placed.get(str(link_env.scratch / "inputs" / place))
-                edits += rest.edits(path.read_bytes(), spec.deferred, needed, source=str(path))
+                near, data = frozenset(spec.near), path.read_bytes()
+                edits += rest.edits(data, spec.deferred, needed, near, source=str(path))
             elif spec.deferred:
                 edits += rest.forget(path.read_bytes(), spec.deferred, source=str(path))
             made[path] = str(copy) if _copy_edited(path, copy, edits) else word
