@@ -1,8 +1,10 @@
 """A pull request learns which function does more, and by how much; one that moves code, nothing."""
 
 import re
+from typing import Any
 
 from act import stranger
+from act.driver.runner import Run
 from act.world import HOSTED_JOBS, World, content
 from support.megtrim_cli import SAMPLE
 
@@ -22,12 +24,14 @@ def edit(name: str, *changes: tuple[str, str]) -> dict[str, str | bytes | None]:
     return {f"engine/{name}": text}
 
 
+def list_work(run: Run) -> list[Any]:
+    return [row for row in content(run, "megtrim-report", "verdict.json")["budgets"] if row["work"]]
+
+
 def test_a_slower_kernel_is_named_and_moved_code_is_not(world: World) -> None:
     world.forge.merge(world.adopted)
     stored = world.forge.run_push()
-    assert [*content(stored, "megtrim-baseline", "sizes.json")["uses"][ID]["work"]] == [
-        *("plain", "reduced")
-    ]
+    assert len(content(stored, "megtrim-baseline", "sizes.json")["uses"][ID]["work"]) == 2
 
     slower = world.run_pull(world.propose("slower", edit(DEPTHWISE, (START, START + LOOP))))
     assert slower.run.conclusions == {**HOSTED_JOBS, "verdict": "failure"}
@@ -36,15 +40,13 @@ def test_a_slower_kernel_is_named_and_moved_code_is_not(world: World) -> None:
     assert found
     assert 1.5 < float(found[1]) < 2.5
     assert "sample::(anonymous namespace)::run_if_square<" in found[2]
-    rows = content(slower.run, "megtrim-report", "verdict.json")["budgets"]
-    assert [(row["variant"], row["status"]) for row in rows] == [
+    assert [(row["variant"], row["status"]) for row in list_work(slower.run)] == [
         *(("plain", "skipped"), ("reduced", "fail"))
     ]
 
     lists = edit(LISTS, (f"    {DEPTHWISE}\n", ""), (FIRST, f"    {DEPTHWISE}\n{FIRST}"))
     moved = world.run_pull(world.propose("moved", lists))
     assert moved.run.conclusions == HOSTED_JOBS
-    rows = content(moved.run, "megtrim-report", "verdict.json")["budgets"]
-    assert [(row["note"], row["work"]["changed"]) for row in rows] == [("", []), ("", [])]
+    assert [(row["note"], row["work"]["changed"]) for row in list_work(moved.run)] == [("", [])] * 2
     assert "(no change) |" in moved.body
     assert "### Work and memory that changed" not in moved.body

@@ -19,10 +19,7 @@ from megtrim.util.errors import InputError
 from megtrim.verdict.join import join
 from unit.verdict.examples import facts, work_row
 
-FAIL, INCONCLUSIVE, PASS, SKIPPED = (
-    *(CheckStatus.FAIL, CheckStatus.INCONCLUSIVE),
-    *(CheckStatus.PASS, CheckStatus.SKIPPED),
-)
+SKIPPED, PASS, FAIL, INCONCLUSIVE = map(CheckStatus, ("skipped", "pass", "fail", "inconclusive"))
 KERNELS = {"conv": (40_000, 800), "pool": (8_000, 80)}
 
 
@@ -118,9 +115,9 @@ def test_what_repeats_is_counted_and_what_varies_is_named() -> None:
     ]
 
     found = join_repeats("a" * 64, repeats)
-    assert found.functions == {"conv": (40, 0)}
-    assert found.left_out == ("less", "seldom")
-    assert found.ran == 4
+    assert found == Work(
+        key="a" * 64, functions={"conv": (40, 0)}, left_out=("less", "seldom"), ran=4
+    )
 
 
 TABLE = FunctionTable(
