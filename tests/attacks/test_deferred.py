@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from integration.links import Lease, lease
-from megtrim.build_spec import REST_SUFFIX, LinkSpec
+from megtrim.build_spec import PACKED, REST_SUFFIX, LinkSpec, Relocations
 from megtrim.crashes.program import TrimmedProgram
 from megtrim.crashes.reached import parse_record, price
 from megtrim.elf.layout import WITH_BUILD_ID
@@ -56,14 +56,16 @@ class Cut:
 def defer(
     at: Lease, target: str, label: str, *, shared: bool = False, export: bool = False
 ) -> Path:
+    by_lld = at.toolchain.kind in WITH_LLD
+    packed = PACKED[Relocations.RELR] if by_lld else ()
     spec = LinkSpec(
         target=target,
         label=label,
-        flags=(WITH_BUILD_ID, *rest.flags(shared=shared)),
+        flags=(WITH_BUILD_ID, *packed, *rest.flags(by_lld=by_lld, shared=shared)),
         sources=(*rest.sources(1 << 20), (f"{label}.c", OF_THIS_LINK.format(len(label)))),
         deferred=DEFERRED,
         near=DEFERRED,
-        layout=rest.layout(by_lld=at.toolchain.kind in WITH_LLD, shared=export),
+        layout=rest.layout(by_lld=by_lld, shared=export),
     )
     return at.link(spec, LinkSpec(target="loader", label="loader")) / label
 

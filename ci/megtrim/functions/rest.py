@@ -87,10 +87,13 @@ def layout(*, by_lld: bool, shared: bool = False) -> str:
     return _SCRIPT % tables + (_EXPORT if by_lld and shared else "")
 
 
-def flags(*, shared: bool) -> tuple[str, ...]:
-    """A shared object is never unloaded: faults need the handler that is in it."""
+def flags(*, by_lld: bool, shared: bool) -> tuple[str, ...]:
+    """A shared object is never unloaded: faults need the handler that is in it. The loader's table
+    is cut as it is, not packed.
+    """
     wraps = tuple(f"-Wl,--wrap={name}" for name in _WRAPPED)
     wraps += tuple(f"-Wl,--undefined={name}" for name in _WRAPPED if name != "signal")
+    wraps += ("-Wl,--pack-dyn-relocs=none",) if by_lld else ()
     return (*wraps, "-Wl,-z,nodelete") if shared else wraps
 
 

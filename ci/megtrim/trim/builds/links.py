@@ -273,7 +273,7 @@ def specify_deferring_link(program: RelinkedProgram, session: Session) -> LinkSp
     return LinkSpec(
         target=program.target,
         label=Link.SHIPPED,
-        flags=(*shipped_flags(session), *rest.flags(shared=shared)),
+        flags=(*shipped_flags(session), *rest.flags(by_lld=by_lld, shared=shared)),
         hidden=find_hidden(program.target, session),
         sources=rest.sources(size_bytes),
         deferred=program.dropped,

@@ -38,7 +38,10 @@ simple functions return, so that these do not run. The last link leaves out thei
 call them: seen with MegEngine, which trapped."""
 
 _DEFERRING = ("aarch64", "x86_64")
-_NO_SECTIONS = "level: deferred moves sections of objects, which it would not leave"
+_NOT_DEFERRING = {
+    "lto": "level: deferred moves sections of objects, which it would not leave",
+    "relocations": "level: deferred has a bit for most of them",
+}
 
 
 class SizeFlag(StrEnum):
@@ -203,8 +206,8 @@ def choose(
             (value, _explain_refusal(means, value, toolchain, off, alone=alone, whole=whole))
             for value in candidates
         ]
-        if means is SizeFlag.LTO and trim.level == "deferred":
-            refusals = [(value, _NO_SECTIONS) for value in candidates]
+        if trim.level == "deferred" and means in _NOT_DEFERRING:
+            refusals = [(value, _NOT_DEFERRING[means]) for value in candidates]
         value, why_not = next((refusal for refusal in refusals if not refusal[1]), refusals[-1])
         chosen.append(
             SizeFlagChoice(means=means, value=value, requested=requested, why_not=why_not)

@@ -100,17 +100,17 @@ def test_what_is_asked_for_and_impossible_is_refused(tmp_path: Path) -> None:
     deferred = ready(tmp_path, "trim:\n  level: deferred\n", replace(gcc, machine="armv7l"))
     with pytest.raises(InputError, match=r":\d+: functions are deferred on aarch64 and x86_64"):
         size_options.expect_usable(deferred)
-    (lto,) = (
-        each.why_not
+    why_not = {
+        each.means: each.why_not
         for each in size_options.choose(
             TrimConfig.model_validate({"level": "deferred", "optimize": "size"}),
             CLANG,
             off=MINIMUM_SIZE,
             alone=True,
         )
-        if each.means is SizeFlag.LTO
-    )
-    assert lto.startswith("level: deferred moves sections")
+    }
+    assert why_not[SizeFlag.LTO].startswith("level: deferred moves sections")
+    assert why_not[SizeFlag.RELOCATIONS].startswith("level: deferred has a bit")
 
 
 def test_a_build_with_exceptions_keeps_its_tables(tmp_path: Path) -> None:
