@@ -74,6 +74,10 @@ keep_set: {keep_set}
 #- {{artifact: load_and_run, max: 3 MiB, growth: 16 KiB}}
 #- {{artifact: load_and_run, section: .text, max: 2 MiB, owner: runtime team}}
 
+# How much more than the baseline each scenario may execute, and use of memory.
+#work: {{growth: 1%}}
+#memory: {{growth: 5%}}
+
 # What `megtrim perf run` measures, and the smallest change of a time that counts.
 #perf: {{experiments: [fast-run-cache, weight-preprocess], threshold: 1%, inconclusive: warn}}
 
