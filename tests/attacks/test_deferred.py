@@ -57,11 +57,12 @@ def defer(
     at: Lease, target: str, label: str, *, shared: bool = False, export: bool = False
 ) -> Path:
     by_lld = at.toolchain.kind in WITH_LLD
-    packed = PACKED[Relocations.RELR] if by_lld else ()
+    # As an NDK links, and as packed relocations would be.
+    of_android = ("-Wl,--no-rosegment", *PACKED[Relocations.RELR]) if by_lld else ()
     spec = LinkSpec(
         target=target,
         label=label,
-        flags=(WITH_BUILD_ID, *packed, *rest.flags(by_lld=by_lld, shared=shared)),
+        flags=(WITH_BUILD_ID, *of_android, *rest.flags(by_lld=by_lld, shared=shared)),
         sources=(*rest.sources(1 << 20), (f"{label}.c", OF_THIS_LINK.format(len(label)))),
         deferred=DEFERRED,
         near=DEFERRED,

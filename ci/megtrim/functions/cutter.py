@@ -61,8 +61,8 @@ def cut(data: bytes, name: str, functions: FunctionTable, *, source: str) -> Cut
         raise ProductFailure(msg, hint=HINT) from None
 
 
-def _span(section: PlacedSection | None) -> range:
-    return range(section.address, section.address + section.size_bytes) if section else range(0)
+def _span(section: PlacedSection) -> range:
+    return range(section.address, section.address + section.size_bytes)
 
 
 def _align(address: int, to: int) -> int:
@@ -79,8 +79,8 @@ class _Cutter:
         behind = [each for each in (self._words, self._rows) if each and each.address in between]
         self._tail = min((*behind, self._code), key=lambda each: each.address)
         """The first section of those that are laid out again."""
-        self._own = _span(found[_OWN] if self._words in behind else None)
-        self._late = _span(found.get(DATA))
+        self._own = _span(found[_OWN]) if self._words in behind else range(0)
+        self._late = _span(found[DATA])
         """Addresses of data whose words get bits: in this file, and in the rest."""
         self._image = bytearray()
         """What lies from the tail's address on, once the rest is there."""
@@ -103,19 +103,19 @@ class _Cutter:
         late_bits = _align(self._late.stop, WORD_BYTES)
         rest = self._gather(begin, words, late_bits)
         # What lies behind the data is in another page.
-        listed = _align(begin + len(rest), align if self._late else _INSTRUCTION_BYTES)
+        listed = _align(begin + len(rest), align)
         rest = rest.ljust(listed - begin, b"\0") + self._list(functions, begin, listed)
         starts = range(start - begin, len(rest), BLOCK_BYTES)
         blocks = [rest[: start - begin], *(rest[each : each + BLOCK_BYTES] for each in starts)]
-        data = (self._late.start - start) // BLOCK_BYTES + 1 if self._late else len(blocks)
-        behind = -((start - listed) // BLOCK_BYTES) + 1 if self._late else data
+        data = (self._late.start - start) // BLOCK_BYTES + 1
+        behind = -((start - listed) // BLOCK_BYTES) + 1
         head = _HEAD.pack(_MAGIC, parse_build_id(self._data).encode(), len(rest))
         table = _TABLE.pack(
             *(_TABLE_MAGIC, here, begin, begin + len(rest), listed, start, BLOCK_BYTES),
             *(len(blocks), data, behind),
             *(self._own.start, len(self._own) // WORD_BYTES, own_bits, *self._find_protected()),
             *(self._late.start, len(self._late) // WORD_BYTES, late_bits),
-            *(self._late.start, listed if self._late else 0),
+            *(self._late.start, listed),
             *(head, f"{self._name}{REST_SUFFIX}".encode()[:_NAME_BYTES]),
         )
         digests = (hashlib.blake2b(each, digest_size=_HASH_BYTES) for each in blocks)
@@ -182,8 +182,7 @@ class _Cutter:
         deferred = (each for each in self._layout.sections if each.name in {CODE, DATA})
         parts = [(each.address, self._layout.content(each)) for each in deferred]
         parts.append((self._tail.address, bytes(self._image)))
-        if self._late:
-            parts.append((late_bits, words.bits(self._late)))
+        parts.append((late_bits, words.bits(self._late)))
         memory = bytearray(max(at + len(content) for at, content in parts) - begin)
         for at, content in parts:
             shown = content[max(0, begin - at) :]
@@ -210,19 +209,20 @@ class _Cutter:
 
     def _put_segments(self, reserved: range) -> None:
         """One holds the tables that stay; the next one has the addresses that only the rest has."""
-        code_at, code = self._find_segment(self._code.address)
-        if self._late:
-            at, _ = self._find_segment(self._late.start)
-            _SEGMENT.pack_into(self._first, at, *bytes(8))
+        # Code may share a segment with the tables before it.
+        at, _ = self._find_segment(self._code.address)
+        _SEGMENT.pack_into(self._first, at, *bytes(8))
         if size_bytes := len(self._first) - self._tail.offset:
             at, tail = self._find_segment(self._tail.address)
-            kept = range(self._tail.address, self._tail.address + size_bytes)
-            self._put(at, tail, kept, size_bytes)
+            if tail.address != self._tail.address:
+                refuse("its tables have no segment of their own")
+            self._put(at, tail, range(tail.address, tail.address + size_bytes), size_bytes)
         if self._rows and self._rows in self._moved:
             at, rows = self._find_segment(self._rows.address, _UNWIND_ROWS)
             moved = self._moved[self._rows]
             self._put(at, rows, moved, len(moved))
-        self._put(code_at, code._replace(flags=0), reserved, 0)
+        at, late = self._find_segment(self._late.start)
+        self._put(at, late._replace(flags=0), reserved, 0)
 
     def _put(self, at: int, segment: Segment, place: range, size_bytes: int) -> None:
         offset = self._offset(place.start) if size_bytes else 0

@@ -36,6 +36,9 @@ struct megtrim_rest_table {
 LOCAL __attribute__((used, aligned(16), section(".data.rel.ro.megtrim_rest")))
 struct megtrim_rest_table megtrim_rest_table = {.magic = "megtrim: the table of a rest, 2"};
 
+// There always is deferred data, and with it a segment of its own.
+__attribute__((used, section(".rdat.megtrim"))) static uintptr_t megtrim_datum = 1;
+
 static const struct megtrim_rest_table* table;
 static uintptr_t distance;
 static struct sigaction before;  // what meets other faults

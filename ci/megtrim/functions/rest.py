@@ -42,7 +42,7 @@ _SCRIPT = """SECTIONS {%s : { *(.eh_frame_hdr) }
     . += 64;
     *(.restexcept_table.*) *(.rest .rest.*)
   }
-  .megtrim_data ALIGN(CONSTANT(MAXPAGESIZE)) : { *(.rdat*) }
+  .megtrim_data ALIGN(CONSTANT(MAXPAGESIZE)) : { KEEP(*(.rdat.megtrim)) *(.rdat*) }
 } INSERT AFTER .bss;
 """
 _EXPORT = "VERSION { { global: megtrim_rest; }; }\n"
