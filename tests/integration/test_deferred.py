@@ -100,6 +100,14 @@ def test_one_models_program_runs_another_with_its_rest(trimmed: Project, tmp_pat
     assert before.stderr.endswith(f"is in {rest}, which is not there\n")
 
 
+@pytest.mark.chain
+def test_a_probe_runs_without_the_rest_and_with_it(trimmed: Project) -> None:
+    model = str(trimmed.folder / f"engine/models/{OTHER}.sample")
+    works = trimmed.expect("probe", model, "--", "--cpu", "--iter", "1").stdout
+
+    assert works.startswith("pass: it ran to its end with its rest; without, it trapped: the func")
+
+
 INSTALLS = """\
 cmake_minimum_required(VERSION 3.20)
 project(app LANGUAGES NONE)

@@ -113,6 +113,19 @@ def checks(verdict: dict[str, Any]) -> dict[str, dict[str, Any]]:
     return {check["id"]: check for check in verdict["checks"]}
 
 
+def test_a_board_runs_without_deferred_functions_and_with_them(make_project: MakeProject) -> None:
+    it = Team(make_project(MODEL))
+    it.project.change(trim={"level": "deferred", "base": "plain"}, keep_set="deferred")
+    it.trim()
+    it.trim("--committed")
+    digest = it.pack("--committed")
+    evidence = it.run(digest, "evidence")
+
+    assert [row["text"].partition("), ")[2] for row in evidence["results"]] == [
+        "without its rest and with it"
+    ]
+
+
 def test_a_pull_request_is_proven_on_a_board(team: Callable[..., Team]) -> None:
     it = team("tiny-mobile")
     it.trim("--committed")

@@ -65,16 +65,19 @@ DROPPED = "dropped"
 OBSERVABLES = "observables"
 """Among the programs: the list of functions that every recorder observes."""
 
+REST = "rest"
+"""Among the programs: the deferred functions of the trimmed one, or of its shared object."""
+
 _HINT = "take the bundle of the build job again; `megtrim ci evidence pack` writes it"
 _CPU = re.compile(r"[A-Za-z0-9][A-Za-z0-9._,=-]{0,199}")
 _SUFFIX = re.compile(r"\.[A-Za-z0-9]{1,8}|")
 _LONGEST_RUN_S = 86_400.0
-_PROGRAMS = (*Variant, Link.UNFOLDED, Link.PROBED, Link.NAMED, DROPPED, OBSERVABLES)
+_PROGRAMS = (*Variant, Link.UNFOLDED, Link.PROBED, Link.NAMED, DROPPED, OBSERVABLES, REST)
 
 _Program = Annotated[str, expecting(f"one of {', '.join(_PROGRAMS)}", _PROGRAMS.__contains__)]
 Programs = Mapping[_Program, Digest]
-"""The sha256 by variant; also ``named`` and ``dropped`` if functions are trimmed, ``observables``
-if they are recorded."""
+"""The sha256 by variant; also ``named`` and ``dropped`` if functions are trimmed, ``rest`` if they
+are deferred, ``observables`` if they are recorded."""
 MOST_TIMES = 1_000_000
 _UNHELD = (PerformanceStatus.SKIPPED, PerformanceStatus.FAILED, PerformanceStatus.INFRASTRUCTURE)
 _MOST_STEPS = 10

@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from megtrim.build_spec import Link, Variant
+from megtrim.build_spec import REST_SUFFIX, Link, Variant
 from megtrim.chain.filenames import KEEP_SET_FILE
 from megtrim.chain.graph import (
     LINKED,
@@ -32,6 +32,7 @@ from megtrim.evidence.bundle import (
     BUNDLE_FILE,
     DROPPED,
     OBSERVABLES,
+    REST,
     Bundle,
     BundleApplication,
     BundleContest,
@@ -280,6 +281,9 @@ def _forms(name: str, session: Session, purpose: JobPurpose) -> Iterator[tuple[s
         yield variant, binary(build, name)
     if purpose is not JobPurpose.VERIFY or Variant.REDUCED not in builds:
         return
+    rest = f"{applications.find_holder(name, session)}{REST_SUFFIX}"
+    if f"bin/{rest}" in builds[Variant.REDUCED].files:
+        yield REST, binary(builds[Variant.REDUCED], rest)
     # A device cannot ask for the link where a trap wants it.
     if files := trap_diagnosis.named_files(name, session):
         yield from zip((Link.NAMED, DROPPED), files, strict=True)

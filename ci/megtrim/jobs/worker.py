@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from megtrim.build_spec import Link, Variant
+from megtrim.build_spec import REST_SUFFIX, Link, Variant
 from megtrim.checks.check import DeviceIdentity
 from megtrim.checks.statuses import ScenarioStatus
 from megtrim.devices.cpu import read_device_features
@@ -19,6 +19,7 @@ from megtrim.evidence import limits
 from megtrim.evidence.bundle import (
     DROPPED,
     OBSERVABLES,
+    REST,
     Bundle,
     BundleContest,
     BundleDevice,
@@ -200,9 +201,14 @@ class _Worker:
         explained = bundle.program(Variant.PROFILE, scenario.application) is not None
         listed = bundle.program(DROPPED, scenario.application)
         dropped = self._take(listed, "dropped.txt") if listed else None
+        reduced = self._program(Variant.REDUCED, scenario)
+        if rest := bundle.program(REST, scenario.application):
+            holder = spec.with_program(reduced).holder
+            take(self.job.folder, rest, holder.with_name(f"{holder.name}{REST_SUFFIX}"))
         trial = VerificationCase(
             spec=spec,
-            reduced=self._program(Variant.REDUCED, scenario),
+            reduced=reduced,
+            rest=bool(rest),
             profile=self._program(Variant.PROFILE, scenario) if explained else None,
             keep=read_keep_set(self._take(bundle.keep_set or "", "keepset.json")),
             tolerance=scenario.tolerance,

@@ -47,6 +47,12 @@ _LIMITS = {
     "function": "Functions that none of these ran are left out",
     "deferred": "Functions that none of these ran are in the files `*.rest`, and missing without",
 }
+_COMPONENTS = {
+    ArtifactKind.PROGRAM: "application",
+    ArtifactKind.SHARED: "library",
+    ArtifactKind.REST: "file",
+}
+"""Types of CycloneDX; none is for code that another file needs."""
 _BY_LEVEL = {"region": "regions", "function": "functions", "deferred": "deferred functions"}
 _IN_CMAKE = f"""\
 ```cmake
@@ -223,7 +229,7 @@ def render_bill(contents: ReleaseContents, payload: Iterable[str], *, megtrim: s
     paths = sorted(payload)
     artifacts = [
         _make(
-            "application" if artifact.kind is ArtifactKind.PROGRAM else "library",
+            _COMPONENTS[artifact.kind],
             f"artifact:{artifact.path}",
             artifact.name,
             facts={"path": artifact.path},

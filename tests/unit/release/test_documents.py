@@ -174,6 +174,15 @@ def test_components_are_named_by_digests_and_commits() -> None:
     assert links["engine"] == ["third-party:third_party/flatbuffers"]
 
 
+def test_a_bill_has_types_of_files() -> None:
+    (first, *others), name = contents().artifacts, "load_and_run.rest"
+    deferred = replace(first, name=name, kind=ArtifactKind.REST)
+    _, components = read_bill(replace(contents(), artifacts=(first, *others, deferred)))
+
+    assert components["artifact:bin/load_and_run"]["type"] == "application"
+    assert components[f"artifact:bin/{name}"]["type"] == "file"
+
+
 def test_a_bill_says_what_was_left_out_and_what_made_it() -> None:
     said = contents()
     deeper = replace(
