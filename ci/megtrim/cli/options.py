@@ -134,20 +134,11 @@ traces_option = click.option(
     metavar="DIR",
     help="Evidence with traces or functions from device jobs, to use as it is; repeatable.",
 )
-reached_option = click.option(
-    "--reached",
-    type=PATH,
-    multiple=True,
-    metavar="FILE",
-    help="Keep the deferred functions that this file of MEGTRIM_REACHED names, and show what they"
-    " weigh; repeatable.",
-)
+_REACHED = "Keep the deferred functions that this record names, and show their bytes; repeatable."
+reached_option = click.option("--reached", type=PATH, multiple=True, metavar="FILE", help=_REACHED)
+_RELEASE = "The crash or record is of this release, a folder or .tar.gz, and not of the results."
 release_option = click.option(
-    "--release",
-    "of_release",
-    type=PATH,
-    metavar="RELEASE",
-    help="The crash or record is of this release, a folder or .tar.gz, and not of the results.",
+    "--release", "of_release", type=PATH, metavar="RELEASE", help=_RELEASE
 )
 history_option = click.option(
     "--history",

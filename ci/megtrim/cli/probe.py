@@ -9,14 +9,7 @@ import click
 
 from megtrim import stages
 from megtrim.chain.filenames import KEEP_SET_FILE
-from megtrim.chain.graph import (
-    PROFILE,
-    REDUCED,
-    Stage,
-    defers_functions,
-    keep_task,
-    tasks_up_to,
-)
+from megtrim.chain.graph import PROFILE, REDUCED, Stage, defers_functions, keep_task, tasks_up_to
 from megtrim.chain.session import Services, Session, binary
 from megtrim.checks.invocation import Invocation, Options, suggest_for_probe
 from megtrim.checks.statuses import ScenarioStatus
