@@ -21,6 +21,7 @@ from megtrim.cli.stage import (
 from megtrim.stages import list_result_types
 from megtrim.util.errors import InfrastructureFailure, InputError, MegtrimError, ProductFailure
 from unit.cli.support import Answer, Shell
+from unit.config.support import SMALL
 from unit.trim.stages.results import SAMPLES, type_of
 from unit.trim.stages.support import open_session
 
@@ -207,3 +208,18 @@ def test_what_a_chain_prints_fits_the_schema() -> None:
     failed = TaskResults(failed={VERDICT: ProductFailure("it does not compile")})
 
     assert find_errors(json.loads(render_results(failed))) == []
+
+
+@pytest.mark.parametrize(
+    ("level", "record", "said"),
+    [
+        ("region", "", "megtrim.yaml:8: trim: no functions are deferred, so none is reached"),
+        ("deferred", "half a line", "r:1: found b'half a line', expected a build id and an"),
+        ("deferred", f"{'0' * 40} 00001000\n", "there is no trimmed program in "),
+    ],
+)
+def test_what_was_reached_is_read_before_all_else(
+    shell: Shell, level: str, record: str, said: str
+) -> None:
+    shell.configure(f"{SMALL}trim: {{level: {level}}}\n").write("r", record)
+    assert said in shell("trim", "--reached", "r").expect(2, out="").err
