@@ -10,7 +10,7 @@ and artifacts may be left out. Pure.
 """
 
 from collections.abc import Mapping
-from dataclasses import asdict, fields
+from dataclasses import asdict, fields, replace
 from pathlib import Path
 from typing import Annotated, Literal, Self, TypeVar
 
@@ -88,7 +88,7 @@ def dump_sizes(found: Baseline) -> str:
             parts=_nest(found.parts),
             quick=found.quick,
             source=found.source,
-            uses=dict(found.uses),
+            uses={name: replace(each, reasons={}) for name, each in found.uses.items()},
             version=VERSION,
             **(asdict(found.origin) | {"project": project, "config": config}),
         )
