@@ -9,7 +9,7 @@ import struct
 import zlib
 from collections.abc import Mapping, Sequence
 
-from megtrim.build_spec import HEADERS, PACKAGE, Toolchain
+from megtrim.build_spec import HEADERS, LICENCES, PACKAGE, Toolchain
 from megtrim.checks.check import ToolchainIdentity
 from megtrim.elf.needed_libraries import find_cxx_runtime
 from megtrim.util.errors import InputError
@@ -23,6 +23,7 @@ _DATE = 1 << 5 | 1
 """1980-01-01, the first."""
 _RAW = -zlib.MAX_WBITS
 _CLASSES = "classes.jar"
+_LICENCES = f"{LICENCES}.txt"
 _TOP = "prefab"
 _MODULE = f"{_TOP}/modules/shared"
 _NAMESPACE = "megtrim.trimmed"
@@ -71,11 +72,18 @@ def make_part(
         engine=engine,
         library=AndroidLibrary(target=target, file=file, stl=stl),
         data=data,
-        others={
-            f"{_MODULE}/{path}" if path.startswith(f"{HEADERS}/") else path: each
-            for path, each in public.items()
-        },
+        others=_arrange(public),
     )
+
+
+def _arrange(public: Mapping[str, bytes]) -> dict[str, bytes]:
+    """Licences make one file: each would be compressed by itself, and most have the same text."""
+    headers = {path for path in public if path.startswith(f"{HEADERS}/")}
+    licences = b"\n".join(
+        b"==> %s <==\n%s" % (path.encode(), public[path])
+        for path in sorted(public.keys() - headers)
+    )
+    return {f"{_MODULE}/{path}": public[path] for path in headers} | {_LICENCES: licences}
 
 
 def make_aar(parts: Sequence[AarPart]) -> bytes:

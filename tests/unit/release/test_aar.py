@@ -75,9 +75,12 @@ def test_it_is_an_android_library() -> None:
     assert [each.attrib for each in manifest] == [{f"{{{MANIFEST}}}minSdkVersion": "23"}]
     assert unzip(files["classes.jar"]).keys() == {"META-INF/MANIFEST.MF"}
     assert {path for path in files if not path.startswith("prefab/")} == {
-        *("AndroidManifest.xml", "R.txt", "classes.jar"),
-        *("licences/LICENSE", "licences/third_party/flat/COPYING.txt"),
+        *("AndroidManifest.xml", "R.txt", "classes.jar", "licences.txt"),
     }
+    assert files["licences.txt"] == (
+        b"==> licences/LICENSE <==\nApache-2.0\n\n"
+        b"==> licences/third_party/flat/COPYING.txt <==\nBSD\n"
+    )
 
 
 def test_its_bytes_follow_from_its_files() -> None:
