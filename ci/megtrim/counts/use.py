@@ -25,13 +25,13 @@ from megtrim.util.value import Value
 
 LENGTHS = (1, 2)
 NO_SYMBOL = "[without a symbol]"
-_LARGEST_BYTES = 64 * 1024 * 1024
+_LARGEST_BYTES, _LONGEST_NAME = 64 * 1024 * 1024, 4096
 _BLOCK = re.compile(rb"([0-9a-f]{1,16}) ([0-9]{1,18}) ([0-9]{1,18})")
 _END = re.compile(rb"([0-9]{1,7}) blocks")
 _KIB = re.compile(rb"([0-9]{1,12})\n")
 _ADDRESS = re.compile("[0-9]{1,15}")
 
-Name = Annotated[str, Field(max_length=4096)]
+Name = Annotated[str, Field(max_length=_LONGEST_NAME)]
 Digest = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 Number = Annotated[int, Field(ge=0, le=2**62, strict=True)]
 
@@ -83,7 +83,7 @@ class Use(StageResult):
     """By variant."""
     memory: MemoryUse | None = None
     """Of the trimmed program."""
-    reasons: Mapping[Name, Name] = field(default_factory=dict)
+    reasons: Mapping[str, str] = field(default_factory=dict)
     """Why one of them is not known."""
 
 
@@ -120,7 +120,7 @@ def name_functions(
         at = bisect_right(places, code + offset) - 1
         near = starts[places[at]] if at >= 0 else None
         outside = near is None or 0 < near.size_bytes <= code + offset - near.address
-        label = NO_SYMBOL if near is None or outside else near.name
+        label = NO_SYMBOL if near is None or outside else near.name[:_LONGEST_NAME]
         named[label] = named[label].plus(count)
     return named
 

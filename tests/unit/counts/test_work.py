@@ -128,7 +128,7 @@ TABLE = FunctionTable(
         Function("conv", 0x1000, 16),
         Function("conv_too", 0x1000, 16),
         Function("assembler", 0x1020, 0),
-        Function("end", 0x1100, 4),
+        Function("e" * 5000, 0x1100, 4),
     ),
     imported=frozenset(),
     exported=frozenset(),
@@ -146,7 +146,7 @@ TABLE = FunctionTable(
         (0x20, NO_SYMBOL),
         (0x30, "assembler"),
         (0x10C, "assembler"),
-        (0x110, "end"),
+        (0x110, "e" * 4096),
         (0x114, NO_SYMBOL),
     ],
 )
