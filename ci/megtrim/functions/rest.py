@@ -102,10 +102,9 @@ def forget(data: bytes, names: Collection[str], *, source: str) -> list[Edit]:
 
     Raises InputError for a damaged object or archive.
     """
-    wanted = frozenset(names)
 
     def find(_: str, unit: Object) -> Iterator[Edit]:
-        for at in sorted(_find_deferred(unit, wanted)):
+        for at in sorted(_find_deferred(unit, names)):
             for table in unit.relocated.get(at, ()):
                 size_at = unit.header_at(table) + unit.fields.size_at
                 yield size_at, bytes(unit.fields.word.size)
@@ -128,10 +127,9 @@ def edits(
     it, with its member's name before its own, is not ``needed``; None: all are. Raises InputError
     for a damaged object or archive.
     """
-    wanted = frozenset(names)
 
     def find(member: str, unit: Object) -> Iterator[Edit]:
-        moved = dict.fromkeys(_find_deferred(unit, wanted), _MARK)
+        moved = dict.fromkeys(_find_deferred(unit, names), _MARK)
         for at, each in enumerate(unit.sections):
             if needed is not None and _is_data(each) and (member, each.name) not in needed:
                 moved[at] = _DATA_MARK

@@ -289,6 +289,7 @@ def copy_inputs(
     link of them ``placed``. Raises InputError for a damaged object or archive.
     """
     names = local_functions.number_names(spec.emptied)
+    deferred, near = frozenset(spec.deferred), frozenset(spec.near)
     made: dict[Path, str] = {}
     words = [argv[0]]
     for word, path in resolve_argv(argv[1:], link_env):
@@ -298,8 +299,9 @@ def copy_inputs(
         if path not in made:
             place = Path(str(len(made)), path.name)
             copy = link_env.scratch / ("inputs" if placed is None else "deferred") / place
+            data = path.read_bytes()
             edits = local_functions.edits(
-                path.read_bytes(),
+                data,
                 names,
                 source=str(path),
                 form=spec.form,
@@ -307,10 +309,9 @@ def copy_inputs(
             )
             if placed is not None:
                 needed = placed.get(str(link_env.scratch / "inputs" / place))
-                near, data = frozenset(spec.near), path.read_bytes()
-                edits += rest.edits(data, spec.deferred, needed, near, source=str(path))
-            elif spec.deferred:
-                edits += rest.forget(path.read_bytes(), spec.deferred, source=str(path))
+                edits += rest.edits(data, deferred, needed, near, source=str(path))
+            elif deferred:
+                edits += rest.forget(data, deferred, source=str(path))
             made[path] = str(copy) if _copy_edited(path, copy, edits) else word
         words.append(made[path])
     return tuple(words)
