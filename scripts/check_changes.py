@@ -22,7 +22,7 @@ from megtrim.util.process import Command, CompletedCommand, ProcessRunner
 ROOT = Path(__file__).resolve().parent.parent
 SOURCES = PurePosixPath("ci")
 UNIT = PurePosixPath("tests/unit")
-WALLS = ("architecture", "checkers", "docs_are_current", "plants", "printed_commands", "words")
+WALLS = ("architecture", "checkers", "docs_are_current", "plants", "printed_commands", "names")
 """Modules of tests/walls; lint and types are in ``checkers``."""
 LONGEST_S = 900.0
 
