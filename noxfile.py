@@ -23,8 +23,23 @@ nox.options.sessions = ["lint", "types", "tests"]
 nox.options.reuse_existing_virtualenvs = True
 
 VERBS = (
-    *("doctor", "init", "plan", "trim", "verify", "probe", "explain", "size", "report"),
-    *("clean", "devices", "model", "perf", "export", "release", "stage", "ci"),
+    "doctor",
+    "init",
+    "plan",
+    "trim",
+    "verify",
+    "probe",
+    "explain",
+    "size",
+    "report",
+    "clean",
+    "devices",
+    "model",
+    "perf",
+    "export",
+    "release",
+    "stage",
+    "ci",
 )
 VIRTUAL_PHONE = "virtual-phone"
 DEMO = {"qemu-user-static": "qemu-aarch64-static"}
@@ -41,8 +56,14 @@ TESTS = (
     | {"systemd": "systemd-analyze", "udev": "udevadm", "redis-server": "redis-server"}
 )
 SPHINX = (
-    *("-q", "--fresh-env", "--write-all", "--fail-on-warning", "-n", "--keep-going"),
-    *("-c", "scripts/site"),
+    "-q",
+    "--fresh-env",
+    "--write-all",
+    "--fail-on-warning",
+    "-n",
+    "--keep-going",
+    "-c",
+    "scripts/site",
 )
 ADMIN_FOLDERS = ("/usr/sbin", "/sbin")
 """Where Debian has programs that are only on root's path, although others may run them, too."""
@@ -168,8 +189,15 @@ def lock(session: nox.Session) -> None:
     """Write the requirement files again: versions and hashes, no addresses."""
     session.install("uv")
     options = (
-        *("--universal", "--python-version", "3.11", "--generate-hashes", "--upgrade"),
-        *("--no-emit-index-url", "--no-header", "--no-annotate", "--quiet"),
+        "--universal",
+        "--python-version",
+        "3.11",
+        "--generate-hashes",
+        "--upgrade",
+        "--no-emit-index-url",
+        "--no-header",
+        "--no-annotate",
+        "--quiet",
     )
     package = ("pyproject.toml", "requirements/build.in", "--extra", "zig")
     sources = {
@@ -229,7 +257,8 @@ def _system_packages(session: nox.Session, packages: Mapping[str, str]) -> None:
     with log.open("w", encoding="utf-8") as output:
         for step in (("update",), ("install", "-y", "--no-install-recommends", *packages)):
             session.run(
-                *("apt-get", *step),
+                "apt-get",
+                *step,
                 external=True,
                 env={"DEBIAN_FRONTEND": "noninteractive"},
                 stdout=output,

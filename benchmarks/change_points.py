@@ -225,7 +225,9 @@ def main(count: int, seed: int) -> None:
     for place, (kind, (plant, is_right, least)) in enumerate(KINDS.items()):
         for number, (name, make_noise) in enumerate(NOISES.items()):
             draw = np.random.default_rng((seed, place, number))
-            right, covered, changes = 0, 0, 0
+            right = 0
+            covered = 0
+            changes = 0
             for _ in range(count):
                 planted = plant(draw)
                 found = find_changes(make_history(planted, make_noise(draw)))

@@ -35,7 +35,8 @@ from megtrim.experiments.experiment import Backend, Experiment
 from megtrim.load_and_run.timing_log import read_timing_log
 from megtrim.util.process import ProcessRunner
 
-ITERATIONS, PROCESSES = 60, 12
+ITERATIONS = 60
+PROCESSES = 12
 SEARCHING = ("fast-run", "full-run")
 """They search in each process and choose by its times, so most of their work varies."""
 
@@ -100,7 +101,8 @@ def main() -> None:
     for name in ("program", "twin", "model", "input", "file"):
         parser.add_argument(name)
     asked = parser.parse_args()
-    processes, machine = ProcessRunner(os.environ), platform.machine()
+    processes = ProcessRunner(os.environ)
+    machine = platform.machine()
     dialect = SampleEngine(find_embedded_source(), processes).dialect()
     with tempfile.TemporaryDirectory() as name:
         bench = Bench(

@@ -50,11 +50,18 @@ KEY = "0" * 64
 SHARES = (0.001, 0.01)
 _CAVE_BYTES = 20
 _MOST_ROUNDS = 65_535
-_MOVE, _SUBTRACT, _AGAIN, _JUMP = 0xD280_0010, 0xF100_0610, 0x54FF_FFE1, 0x1400_0000
+_MOVE = 0xD280_0010
+_SUBTRACT = 0xF100_0610
+_AGAIN = 0x54FF_FFE1
+_JUMP = 0x1400_0000
 """Of arm64: to x16, which a call may change; from it; back while it is not 0; anywhere."""
 _BRANCHES = (
-    *((0x7C00_0000, 0x1400_0000), (0x7E00_0000, 0x3400_0000), (0x7E00_0000, 0x3600_0000)),
-    *((0xFF00_0010, 0x5400_0000), (0xFE00_0000, 0xD600_0000), (0xFF00_0000, 0xD400_0000)),
+    (0x7C00_0000, 0x1400_0000),
+    (0x7E00_0000, 0x3400_0000),
+    (0x7E00_0000, 0x3600_0000),
+    (0xFF00_0010, 0x5400_0000),
+    (0xFE00_0000, 0xD600_0000),
+    (0xFF00_0000, 0xD400_0000),
 )
 _RELATIVE = (*_BRANCHES, (0x1F00_0000, 0x1000_0000), (0x3B00_0000, 0x1800_0000))
 """Masks and values of instructions that end a block, and of those that say how far away."""
@@ -100,7 +107,8 @@ def find_plants(
     for share in SHARES:
         found = 0
         for function in table.functions:
-            times, own = calls.get(function.address, 0), work.functions.get(function.name, (0, 0))
+            times = calls.get(function.address, 0)
+            own = work.functions.get(function.name, (0, 0))
             if times <= 0 or found == most:
                 continue
             rounds = round((share * own[0] / times - 3) / 2)
@@ -118,7 +126,8 @@ def plant(data: bytes, made: Plant, cave: Function) -> bytes:
     def jump(start: int, end: int) -> int:
         return _JUMP | ((end - start) // 4 & 0x3FF_FFFF)
 
-    entry, at = made.function.address, cave.address
+    entry = made.function.address
+    at = cave.address
     [first] = struct.unpack_from("<I", data, place(entry))
     words = (_MOVE | made.rounds << 5, _SUBTRACT, _AGAIN, first, jump(at + 16, entry + 4))
     patched = bytearray(data)
@@ -140,7 +149,8 @@ def count_calls(
         if more <= 0:
             continue
         part = next(p for p in loaded if p.address <= function.address < p.address + p.size_bytes)
-        at, length = function.address - part.address + part.offset, 1
+        at = function.address - part.address + part.offset
+        length = 1
         words = struct.unpack_from(f"<{_PAGE_BYTES // 4}I", data.ljust(at + _PAGE_BYTES, b"\0"), at)
         if _is(words[0], _RELATIVE):
             continue
@@ -157,7 +167,8 @@ def _is(word: int, forms: tuple[tuple[int, int], ...]) -> bool:
 
 
 def judge(now: Work, before: Work) -> tuple[BudgetRow, WorkUse]:
-    kind, skipped = CheckKind.GROWTH, CheckStatus.SKIPPED
+    kind = CheckKind.GROWTH
+    skipped = CheckStatus.SKIPPED
     row = BudgetRow(kind=kind, artifact="m", variant="reduced", measure=WORK, status=skipped)
     row = compare_work(row, now, before, "recorded")
     assert row.work
@@ -192,7 +203,8 @@ def main() -> None:
 
 def measure(bench: Bench, asked: argparse.Namespace, scratch: Path) -> dict[str, object]:
     chance = random.Random(1)
-    data, table = asked.program.read_bytes(), read_table(asked.twin)
+    data = asked.program.read_bytes()
+    table = read_table(asked.twin)
     code = find_code(segments(data, source=str(asked.program)))
     started = time.monotonic()
     recorded = [bench.pair(asked.program, table, code) for _ in range(asked.repeats)]

@@ -172,7 +172,8 @@ def _count(
     crashes: Iterable[PlantedCrash],
 ) -> Count:
     results, release = trims
-    count, site = Count(), 0
+    count = Count()
+    site = 0
     released = find_program(release, program.name)
     for crash in crashes:
         finding = look_up_in(crash, program, results)

@@ -172,7 +172,8 @@ def _enough(run: Run, seconds: float) -> int:
 
 
 def _time(run: Run, iterations: int) -> Took:
-    cpu_s, start = _cpu_s(), time.perf_counter()
+    cpu_s = _cpu_s()
+    start = time.perf_counter()
     run(iterations)
     return Took(wall_s=time.perf_counter() - start, cpu_s=_cpu_s() - cpu_s)
 

@@ -30,7 +30,8 @@ from megtrim.regions.keepset import KeepSet, build_keep_set
 from megtrim.regions.keepset_files import read_folder, read_keep_set
 from megtrim.trim.builds import variants
 
-MOST_FILES, MOST_CPU = 5, 0.03
+MOST_FILES = 5
+MOST_CPU = 0.03
 """Targets on MegEngine, for a model of the same family; the sample engine is too small for them."""
 SAMPLE = Path(__file__).parents[1] / "examples/sample-engine/megtrim.yaml"
 
@@ -85,7 +86,8 @@ def measure(options: Options, keep_set: Path | None, model: str) -> None:
     added = model or keep.scenarios[-1].id.partition("/")[0]
     before = without(keep, added)
     click.echo(f"one more model, {added}: {len(keep.regions()) - len(before.regions())} regions")
-    programs, cpu_s = [], []
+    programs = []
+    cpu_s = []
     for layout in (Layout.UPSTREAM, Layout.SCOPED):
         build(session, before, layout, options.out)
         start_s = _cpu_of_children()

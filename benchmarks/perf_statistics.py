@@ -181,7 +181,8 @@ def compare_live(count: int, slower: float, argv: tuple[str, ...], *, load: bool
 def run_comparison(program: Program, slower: float, *, seed: int) -> tuple[RatioResult, list[Pair]]:
     turns = plan_turns(["a", "b"], PLAN.looks[-1], cpus=CPUS, width=program.width, seed=seed)
     samples: list[Sample] = []
-    result, pairs = None, []
+    result = None
+    pairs = []
     for look in PLAN.looks:
         samples += [
             program.run(turn, slower / 100 if turn.contestant == "b" else 0)

@@ -35,7 +35,8 @@ from megtrim.trim.runs.scenario_runs import cache_of
 from megtrim.util.errors import ProductFailure
 
 SAMPLE = Path(__file__).resolve().parents[1] / "examples/sample-engine/megtrim.yaml"
-LARGEST_ANDROID, LARGEST = 0.33, 0.35
+LARGEST_ANDROID = 0.33
+LARGEST = 0.35
 """Of the recipe's bytes."""
 LARGEST_QUICK = 0.6
 SLOWEST = 1.03
@@ -167,7 +168,8 @@ def measure(sides: Sides, *, seconds: float, rounds: int) -> Figures:
     start = time.perf_counter()
     run(quick)
     quick_s = time.perf_counter() - start
-    recipe, functions = sides.recipe(), sides.functions()
+    recipe = sides.recipe()
+    functions = sides.functions()
     run(recipe)
     run(functions)
     artifact = recipe.request.loaded.config.engine.target

@@ -36,8 +36,14 @@ integrity.read_known = lambda path, sha256: sha256
 class Side:
     def __init__(self, out: Path, program: str, package: Path) -> None:
         self._argv = (
-            *(sys.executable, "-c", program, "trim", "--config", str(SAMPLE)),
-            *("--out", str(out)),
+            sys.executable,
+            "-c",
+            program,
+            "trim",
+            "--config",
+            str(SAMPLE),
+            "--out",
+            str(out),
         )
         self._env: Mapping[str, str] = {"PYTHONPATH": str(package)}
 

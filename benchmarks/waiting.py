@@ -38,7 +38,8 @@ class Watched:
 def watch(argv: Sequence[str], env: Mapping[str, str]) -> Watched:
     """Run a command on a terminal of its own, and note when it writes."""
     with tempfile.TemporaryDirectory() as folder:
-        screen, timing = Path(folder, "screen"), Path(folder, "timing")
+        screen = Path(folder, "screen")
+        timing = Path(folder, "timing")
         logs = ("--log-out", str(screen), "--log-timing", str(timing), "--logging-format=classic")
         script = ("script", "--quiet", "--return", *logs, "--command", shlex.join(argv))
         began = time.monotonic()
@@ -61,10 +62,13 @@ def _outputs(screen: bytes, timing: str) -> Iterator[tuple[float, str]]:
 
 def _judge(outputs: Sequence[tuple[float, str]], wall_s: float) -> Watched:
     said = sum(waited for waited, _ in outputs)
-    silence_s, after, line = 0.0, "", ""
+    silence_s = 0.0
+    after = ""
+    line = ""
     for waited, text in (*outputs, (max(0.0, wall_s - said), "")):
         if waited > silence_s:
-            silence_s, after = waited, line
+            silence_s = waited
+            after = line
         line = next((each for each in reversed(text.splitlines()) if each.strip()), line)
     return Watched(wall_s=wall_s, silence_s=silence_s, after=after)
 

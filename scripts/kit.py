@@ -166,7 +166,8 @@ def place(root: Path, python: Path) -> None:
         msg = f"{venv} is an environment that this script did not create"
         raise Refusal(msg, rc=2)
     project = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    name, version = project["name"], project["version"]
+    name = project["name"]
+    version = project["version"]
     module, function = project["scripts"][name].split(":")
     facts = venv / "site" / f"{name}-{version}.dist-info" / "METADATA"
     shutil.rmtree(venv / "site", ignore_errors=True)

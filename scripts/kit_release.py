@@ -34,8 +34,10 @@ import kit
 
 ROOT = kit.ROOT
 BUILD_LOCK = Path("requirements", "build.txt")
-CHANGELOG, PROJECT = "CHANGELOG.md", "pyproject.toml"
-CHECKSUMS, NOTES = "SHA256SUMS", "notes.md"
+CHANGELOG = "CHANGELOG.md"
+PROJECT = "pyproject.toml"
+CHECKSUMS = "SHA256SUMS"
+NOTES = "notes.md"
 """The notes are the text of the release's page, and no file of it."""
 GITHUB = "https://github.com"
 _TAG = re.compile(r"v(\d+\.\d+\.\d+)")
@@ -57,7 +59,9 @@ def main(arguments: list[str]) -> int:
     add = parser.add_subparsers(dest="command", required=True).add_parser
     add("cut").add_argument("version")
     add("check").add_argument("tag")
-    building, comparing, trying = add("build"), add("compare"), add("try")
+    building = add("build")
+    comparing = add("compare")
+    trying = add("try")
     for command in (building, comparing, trying):
         command.add_argument("folder")
     building.add_argument("--umask", help="such as 077: the bytes do not depend on it")
@@ -158,7 +162,8 @@ def build(root: Path, folder: Path, python: str | None, env: Mapping[str, str]) 
         raise kit.Refusal(msg, rc=2)
     commit, seconds = _ask(root, "log", "-1", "--format=%H %ct").split()
     with tempfile.TemporaryDirectory() as scratch:
-        tree, archive = Path(scratch, "tree"), Path(scratch, "tree.tar")
+        tree = Path(scratch, "tree")
+        archive = Path(scratch, "tree.tar")
         tree.mkdir()
         _ask(root, "archive", "--format=tar", f"--output={archive}", commit)
         kit.run(["tar", "-xf", str(archive), "-C", str(tree)])

@@ -71,7 +71,8 @@ def _fill(page: str, blocks: Mapping[str, Iterable[str]]) -> str:
     """Replace what is between the marks of each block, both of which must be there, once."""
     text = (ROOT / page).read_text(encoding="utf-8")
     for name, lines in blocks.items():
-        begin, end = f"<!-- {name}: written by `nox -s docs` -->", f"<!-- end of {name} -->"
+        begin = f"<!-- {name}: written by `nox -s docs` -->"
+        end = f"<!-- end of {name} -->"
         before, rest = text.split(begin)
         _, after = rest.split(end)
         text = "\n".join((before + begin, *lines, end + after))

@@ -13,7 +13,8 @@ from megtrim.util.value import Value
 from megtrim.util.wording import COMMIT_DIGEST
 
 PACKAGE = "MegEngineTrimmed"
-HEADERS, LICENCES = "include", "licences"
+HEADERS = "include"
+LICENCES = "licences"
 """Folders of an export, a release and an AAR."""
 REST_SUFFIX = ".rest"
 """After a file's name: the file with its deferred functions."""

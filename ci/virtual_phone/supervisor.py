@@ -39,7 +39,8 @@ def main() -> None:
 
 
 def enter_namespaces() -> None:
-    uid, gid = os.getuid(), os.getgid()
+    uid = os.getuid()
+    gid = os.getgid()
     kernel.unshare(
         kernel.CLONE_NEWUSER
         | kernel.CLONE_NEWNS

@@ -97,9 +97,11 @@ def main(given: Path, target: Path, url: str, sha256: str) -> None:
         work.mkdir(parents=True)
         archive = target.parent / "archive.zip"
         load(url, sha256, archive)
-        found, source = unpack(archive, work), url
+        found = unpack(archive, work)
+        source = url
     elif any(path.name != PLACEHOLDER for path in given.iterdir()):
-        found, source = given, "the folder"
+        found = given
+        source = "the folder"
     else:
         msg = "no NDK was given: name a folder, or an archive and its sha256"
         raise Refusal(msg)

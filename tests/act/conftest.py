@@ -46,13 +46,15 @@ def _home(cache: Path) -> dict[str, str]:
 
 def _share_zig(tools: Path) -> None:
     """Let the kit's zig be the one here: another would compile its C and C++ libraries again."""
-    lock, own = ROOT / "requirements" / "kit.txt", Path(ziglang.__file__).parent
+    lock = ROOT / "requirements" / "kit.txt"
+    own = Path(ziglang.__file__).parent
     (site,) = (
         script("kit").libraries(lock, tools / "megtrim").parents[1].glob("lib/*/site-packages")
     )
     assert (site / f"ziglang-{version('ziglang')}.dist-info").is_dir()
     with FileLock(site / "ziglang.lock"):
-        installed, link = site / "ziglang", site / "ziglang.new"
+        installed = site / "ziglang"
+        link = site / "ziglang.new"
         link.unlink(missing_ok=True)
         link.symlink_to(own)
         if not installed.is_symlink():

@@ -57,7 +57,8 @@ def adopt(forge: Forge, config: str, *, history: bool = False) -> None:
 
     ``history``: sizes join the history, which takes a job more for each push.
     """
-    work, kit_sha = forge.code.work, forge.kit_sha
+    work = forge.code.work
+    kit_sha = forge.kit_sha
     (work / "megtrim.yaml").write_text(config, encoding="utf-8")
     _megtrim(work, "init", "--github", "--kit", KIT)
     for caller in sorted((work / ".github" / "workflows").glob("*.yml")):
@@ -67,7 +68,8 @@ def adopt(forge: Forge, config: str, *, history: bool = False) -> None:
 
 def adopt_releases(forge: Forge) -> None:
     """Let tags become releases, too; GitHub's own attestation cannot be had here."""
-    work, kit_sha = forge.code.work, forge.kit_sha
+    work = forge.code.work
+    kit_sha = forge.kit_sha
     version = ("--kit-sha", kit_sha, "--kit-version", KIT_VERSION)
     callers = work / ".github" / "workflows"
     for caller in callers.glob("*.yml"):
@@ -96,7 +98,8 @@ def with_table(size: int) -> str:
 
 def holding(text: str, size: int) -> str:
     """Let the desk's program, by its C library, use so many more bytes while it runs."""
-    start, lines = "int main(int argc, char** argv) {\n", "#include <string>\n"
+    start = "int main(int argc, char** argv) {\n"
+    lines = "#include <string>\n"
     assert text.count(start) == 2
     held = f"#ifdef __GLIBC__\n    static const std::string held({size}, 'x');\n#endif\n"
     return lines + text.replace(start, f"{start}{held}")
@@ -105,7 +108,8 @@ def holding(text: str, size: int) -> str:
 def another_kernel(steps: int) -> dict[str, str | bytes | None]:
     body = "".join(f"    x = (x << {n % 13 + 1}) ^ (x * {n * 14 + 3}u);\n" for n in range(steps))
     declared = "unsigned conv_checksum(unsigned x)"
-    direct, lists = "src/kernels/conv/direct.cpp", "CMakeLists.txt"
+    direct = "src/kernels/conv/direct.cpp"
+    lists = "CMakeLists.txt"
     files: dict[str, str | bytes | None] = {
         KERNEL: f"namespace sample {{\n{declared} {{\n{body}    return x;\n}}\n}}\n"
     }

@@ -39,7 +39,8 @@ LEG_JOBS = {
     f"size quick {name} / {job}": "success" for name in TOOLCHAINS for job in ("build", "verdict")
 } | {"size quick / verdict": "success"}
 QUICK_CALLER = "megtrim.quick.yml"
-MEMORY, GROWN_BYTES = "memory: {growth: 1 MiB}\n", 8 << 20
+MEMORY = "memory: {growth: 1 MiB}\n"
+GROWN_BYTES = 8 << 20
 CALLER = """\
 name: megtrim
 on: [push, pull_request]
@@ -84,8 +85,16 @@ def with_toolchains(config: str) -> str:
 
 def write_callers(work: Path, kit_sha: str) -> None:
     written = run_megtrim(
-        *("init", "--github", "--config", QUICK, "--kit", KIT, "--kit-sha", kit_sha),
-        *("--kit-version", KIT_VERSION),
+        "init",
+        "--github",
+        "--config",
+        QUICK,
+        "--kit",
+        KIT,
+        "--kit-sha",
+        kit_sha,
+        "--kit-version",
+        KIT_VERSION,
         cwd=work,
         env={"GITHUB_SERVER_URL": (work.parent / "remotes").as_uri()},
     )
@@ -144,7 +153,8 @@ def test_each_stores_a_baseline(stored: Checks) -> None:
     assert sorted(stored.files.artifacts) == sorted(
         [
             *(f"megtrim-{what}{end}" for what in (*kinds, "bundle") for end in SUFFIXES.values()),
-            *("megtrim-evidence-desk-1", "megtrim-evidence.android.desk-1"),
+            "megtrim-evidence-desk-1",
+            "megtrim-evidence.android.desk-1",
         ]
     )
     assert sorted(stored.toolchains.artifacts) == sorted(
@@ -228,7 +238,8 @@ class Page:
 
 
 def read_page(name: str, chapter: Chapter, stored: Checks) -> Page:
-    end, marker = LEGS[name], f"<!-- megtrim:report:v1:{key_of(QUICK)} -->"
+    end = LEGS[name]
+    marker = f"<!-- megtrim:report:v1:{key_of(QUICK)} -->"
     (body,) = (each["body"] for each in chapter.comments if marker in each["body"])
     titles = {each: body.index(f"<details><summary><code>{each}</code>: ") for each in TOOLCHAINS}
     after = [at for at in (*titles.values(), body.index(marker)) if at > titles[name]]
@@ -289,8 +300,19 @@ def test_what_another_configuration_left_is_refused(
         with zipfile.ZipFile(changed.run.artifacts[taken]) as archive:
             archive.extractall(tmp_path / name)
     joined = run_megtrim(
-        *("ci", "evidence", "join", "--config", "android/megtrim.yaml", "--to", "report"),
-        *("--verdict", "results/verdict.json", "--bundle", "bundle", "--evidence", "evidence"),
+        "ci",
+        "evidence",
+        "join",
+        "--config",
+        "android/megtrim.yaml",
+        "--to",
+        "report",
+        "--verdict",
+        "results/verdict.json",
+        "--bundle",
+        "bundle",
+        "--evidence",
+        "evidence",
         cwd=tmp_path,
     )
 
@@ -311,8 +333,16 @@ def test_the_summary_refuses_the_report_of_another_toolchain(
         with zipfile.ZipFile(joined.run.artifacts[f"megtrim-report{taken}"]) as archive:
             archive.extractall(tmp_path / f"reports/megtrim-report{LEGS[name]}")
     done = run_megtrim(
-        *("ci", "github", "toolchains", "reports", "--config", QUICK, "--to", "report"),
-        *("--names", " ".join(TOOLCHAINS)),
+        "ci",
+        "github",
+        "toolchains",
+        "reports",
+        "--config",
+        QUICK,
+        "--to",
+        "report",
+        "--names",
+        " ".join(TOOLCHAINS),
         cwd=tmp_path,
     )
 

@@ -65,7 +65,8 @@ def test_late_answers_and_passing_troubles_leave_one_comment(settled: World) -> 
     with an error.
     """
     number = change(settled, "late")
-    path, github = f"/issues/{number}/comments", settled.forge.github
+    path = f"/issues/{number}/comments"
+    github = settled.forge.github
     _set_expired(settled.forge.api, expired=True)
     github.fail("GET", r"/runs/\d+/attempts/1/jobs$", status=403)
     later = {"Retry-After": "1"}

@@ -27,7 +27,8 @@ ADOPTED = stranger.CONFIG.replace(
     "inconclusive: warn}\nwork: {}\n"
 )
 NIGHT = "megtrim-night.yml"
-DESK, ATTIC = "tiny-mobile/default@desk", "tiny-mobile/default@attic"
+DESK = "tiny-mobile/default@desk"
+ATTIC = "tiny-mobile/default@attic"
 SHARE = 40
 """Percent by which the planted defect slows every iteration down."""
 JOBS = dict.fromkeys(
@@ -96,7 +97,8 @@ def points(run: Run) -> dict[str, list[str]]:
 
 
 def test_a_clean_night_opens_no_issue(clean: Night) -> None:
-    run, found = clean.run, clean.issues
+    run = clean.run
+    found = clean.issues
     assert run.conclusions == JOBS
     assert found == ()
     assert {each: row["status"] for each, row in rows(run).items()} == {
@@ -108,7 +110,9 @@ def test_a_clean_night_opens_no_issue(clean: Night) -> None:
 
 
 def test_a_regression_opens_one_issue(clean: Night, slow: Night) -> None:
-    run, good, bad = slow.run, clean.commit, slow.commit
+    run = slow.run
+    good = clean.commit
+    bad = slow.commit
     # act may give all legs of a matrix the result of one.
     others = {name: ended for name, ended in run.conclusions.items() if "device" not in name}
     assert others == {"build": "success", "report": "failure", "history": "success",
@@ -142,7 +146,8 @@ def test_a_device_that_is_missing_costs_its_own_rows(slow: Night) -> None:
 
 def test_a_repair_closes_the_issue(clean: Night, slow: Night, repaired: Night) -> None:
     run = repaired.run
-    (before,), (after,) = slow.issues, repaired.issues
+    (before,) = slow.issues
+    (after,) = repaired.issues
     assert run.conclusions == JOBS
     assert run.jobs["build"].outputs["commit"] == clean.commit
     assert (after["number"], after["state"]) == (before["number"], "closed")

@@ -51,8 +51,12 @@ def test_a_tag_becomes_a_release(world: World, released: Run) -> None:
     assert (release["tag_name"], release["draft"]) == (TAG, False)
     assert sorted(each["name"] for each in release["assets"]) == sorted(
         [
-            *("SHA256SUMS", "keepset.json", "provenance.intoto.json", "release.json"),
-            *("sbom.cdx.json", FILE),
+            "SHA256SUMS",
+            "keepset.json",
+            "provenance.intoto.json",
+            "release.json",
+            "sbom.cdx.json",
+            FILE,
         ]
     )
     assert f"megtrim release verify {FILE} --sha256 " in release["body"]

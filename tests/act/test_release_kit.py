@@ -44,7 +44,8 @@ class Kit:
     sha: str
 
     def run_tag(self, act: Act, tag: str, number: int) -> Run:
-        forge, ref = self.forge, f"refs/tags/{tag}"
+        forge = self.forge
+        ref = f"refs/tags/{tag}"
         scratch = forge.root / f"kit-run-{number}"
         scratch.mkdir()
         event = {"ref": ref, "after": self.sha, "repository": self.api.brief()}

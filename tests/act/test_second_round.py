@@ -15,8 +15,12 @@ def test_devices_are_asked_twice_and_the_proposal_is_what_they_recorded(world: W
     assert refreshed.conclusions == dict.fromkeys(JOBS, "success")
     assert refreshed.rc == 0
     assert sorted(refreshed.artifacts) == [
-        *("megtrim-bundle", "megtrim-bundle-functions", "megtrim-functions-desk-1"),
-        *("megtrim-proposal", "megtrim-report", "megtrim-traces-desk-1"),
+        "megtrim-bundle",
+        "megtrim-bundle-functions",
+        "megtrim-functions-desk-1",
+        "megtrim-proposal",
+        "megtrim-report",
+        "megtrim-traces-desk-1",
     ]
     bundle = content(refreshed, "megtrim-bundle-functions", "bundle.json")
     keep = content(refreshed, "megtrim-proposal", stranger.SCENARIO_FILE)

@@ -78,7 +78,8 @@ def checked(world: World, retraced: Run) -> Chapter:
     world.forge.mirror(PROPOSAL)
     started = world.forge.api.dispatches[-1]
     number = int(started["inputs"]["pull-request"])
-    branch, workflow = started["ref"], started["workflow"]
+    branch = started["ref"]
+    workflow = started["workflow"]
     run = world.forge.run_dispatch(workflow, branch, inputs=started["inputs"])
     return world.chapter(number, run)
 

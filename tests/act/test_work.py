@@ -9,7 +9,8 @@ from act.world import HOSTED_JOBS, World, content
 from support.megtrim_cli import SAMPLE
 
 ADOPTED = re.sub(r"devices:\n.*\n", "", stranger.CONFIG) + "work: {growth: 1%}\n"
-DEPTHWISE, LISTS = "src/kernels/conv/depthwise.cpp", "CMakeLists.txt"
+DEPTHWISE = "src/kernels/conv/depthwise.cpp"
+LISTS = "CMakeLists.txt"
 START = "    std::fill_n(output, p.out_plane(), Acc(0));\n"
 LOOP = '    for (int i = 0; i < 360; ++i)\n        asm volatile("" ::: "memory");\n'
 FIRST = "    src/kernels/conv/algorithms.cpp\n"
@@ -41,7 +42,8 @@ def test_a_slower_kernel_is_named_and_moved_code_is_not(world: World) -> None:
     assert 1.5 < float(found[1]) < 2.5
     assert "sample::(anonymous namespace)::run_if_square<" in found[2]
     assert [(row["variant"], row["status"]) for row in list_work(slower.run)] == [
-        *(("plain", "skipped"), ("reduced", "fail"))
+        ("plain", "skipped"),
+        ("reduced", "fail"),
     ]
 
     lists = edit(LISTS, (f"    {DEPTHWISE}\n", ""), (FIRST, f"    {DEPTHWISE}\n{FIRST}"))

@@ -29,8 +29,11 @@ pytestmark = [pytest.mark.chain]
 
 SOURCES = Path(__file__).with_name("deferred")
 FILES = ("CMakeLists.txt", "program.cpp", "later.cpp", "later.version", "loader.cpp")
-HEAD_BYTES, IDENTITY_AT, SIZE_AT = 64, 16, 48
-TRAP, SEGV = 128 + 5, 128 + 11
+HEAD_BYTES = 64
+IDENTITY_AT = 16
+SIZE_AT = 48
+TRAP = 128 + 5
+SEGV = 128 + 11
 ALL = "all 36\n"
 """2 * 3 + 1, 2 * 5 + 2 and 2 * 7 + 3, by three functions in as many blocks."""
 
@@ -91,7 +94,8 @@ def lease_sources(kind: str, root: Path) -> Lease:
 def made(tmp_path_factory: pytest.TempPathFactory) -> Cut:
     at = lease_sources("host", tmp_path_factory.mktemp("deferred"))
     first = defer(at, "program", "first")
-    own, other = cut(first, "program"), cut(defer(at, "program", "another"), "program")
+    own = cut(first, "program")
+    other = cut(defer(at, "program", "another"), "program")
     library = cut(defer(at, "liblater.so", "library", shared=True), "liblater.so")
     loader = (first.parent / "loader" / "loader").read_bytes()
     table = read_table(first / "program")
@@ -138,8 +142,12 @@ def place(made: Cut, tmp_path: Path) -> Place:
     return Place(tmp_path, made)
 
 
-MISSING, INCOMPLETE, DAMAGED = "is not there", "is incomplete", "is damaged"
-OTHER, UNREADABLE, DENIED = "is of another build", "cannot be opened", "lets no memory become code"
+MISSING = "is not there"
+INCOMPLETE = "is incomplete"
+DAMAGED = "is damaged"
+OTHER = "is of another build"
+UNREADABLE = "cannot be opened"
+DENIED = "lets no memory become code"
 OWN = "own text\nown class\n"
 
 
@@ -193,7 +201,8 @@ def move(place: Place, to: str = "elsewhere") -> Path:
 
 
 def exchange_blocks(place: Place) -> None:
-    at, data = len(place.cut.rest) - 2 * rest.BLOCK_BYTES, place.cut.rest
+    at = len(place.cut.rest) - 2 * rest.BLOCK_BYTES
+    data = place.cut.rest
     middle = at + rest.BLOCK_BYTES
     place.change(at, data[middle:] + data[at:middle])
 
@@ -206,7 +215,8 @@ def fill_record(place: Place) -> None:
     (place.folder / "record").write_text("full\n" * MOST_LINES, encoding="utf-8")
 
 
-RECORD, MOST_LINES = "FOLDER/record", 210_000
+RECORD = "FOLDER/record"
+MOST_LINES = 210_000
 
 
 def put_instead(kind: Callable[[Path], object]) -> Callable[[Place], object]:
@@ -317,7 +327,8 @@ def meanwhile(place: Place, way: str, change: Callable[[], object]) -> tuple[str
 
 def test_a_forged_record_is_given_back(place: Place) -> None:
     """What the program writes is read; what someone else wrote in its place is not."""
-    record, program = place.folder / "record", place.cut.trimmed
+    record = place.folder / "record"
+    program = place.cut.trimmed
     place.run("all", MEGTRIM_REACHED=str(record))
     data = record.read_bytes()
     stays = next(each for each in program.table.functions if each.name == "main")

@@ -197,7 +197,8 @@ def test_a_bundle_chooses_the_way_to_a_board(
     monkeypatch.setenv("MEGTRIM_BOARDS", str(tmp_path / "boards.yaml"))
     monkeypatch.setenv("MEGTRIM_STATE", str(tmp_path / "state"))
     monkeypatch.setenv("PATH", f"{tools}:/usr/bin:/bin")
-    key, known = tmp_path / "evil-key", tmp_path / "evil-known"
+    key = tmp_path / "evil-key"
+    known = tmp_path / "evil-known"
     asked = DeviceSettings(host="evil.lan", port=666, user="evil", key=key, known_hosts=known)
     job.write(devices=(device(name="rock-5", kind="ssh", settings=asked),))
 

@@ -82,7 +82,8 @@ def test_a_report_of_another_pull_request(attacker: Attacker) -> None:
     attacker.upload(replace(verdict, origin=lies))
     body = attacker.comment()
 
-    (first, *_), last = body.splitlines(), body.splitlines()[-1]
+    (first, *_) = body.splitlines()
+    last = body.splitlines()[-1]
     assert (" for `phone`: " in first, last) == (True, MARK)
     assert f"pull request {attacker.number}, commit {attacker.job.head[:12]}." in body
     assert f"/acme/phone/actions/runs/{attacker.run_id})" in body
@@ -203,7 +204,8 @@ ARCHIVES: dict[str, Sequence[bytes]] = {
     "a_report_of_another_configuration": (pack(to_json(replace(passing(), invocation=OTHER))),),
     "an_archive_that_unpacks_to_gigabytes": (pack(bytes(1 << 27)),),
     "an_archive_that_is_none": (
-        *(zipped(dict.fromkeys(map(str, range(2_000)), "")), b"no zip"),
+        zipped(dict.fromkeys(map(str, range(2_000)), "")),
+        b"no zip",
         pack(to_json(passing()))[:-9],
     ),
     "a_verdict_that_cannot_be_read": [

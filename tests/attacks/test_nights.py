@@ -25,7 +25,8 @@ pytestmark = [pytest.mark.unit]
 UNMERGED = "d" * 40
 NOWHERE = "e" * 40
 IN_2099 = 26_658
-PUSHED, DELETED = "force_push", "branch_deletion"
+PUSHED = "force_push"
+DELETED = "branch_deletion"
 
 
 @pytest.fixture
@@ -75,7 +76,8 @@ def open_issue(base: str, run: int = 5) -> issue_actions.KnownIssue:
 
 
 def push(team: Team, what: str = "push") -> Answer:
-    processes, folder = ProcessRunner({"PATH": "/usr/bin:/bin"}), team.shell.folder
+    processes = ProcessRunner({"PATH": "/usr/bin:/bin"})
+    folder = team.shell.folder
     bare = folder / "remotes/acme/phone.git"
     if not bare.exists():
         processes.capture("git", "init", "--quiet", "--bare", str(bare))

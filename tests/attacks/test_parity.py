@@ -16,10 +16,12 @@ from megtrim.load_and_run.dump import BY_NUMBER
 
 pytestmark = [pytest.mark.chain]
 
-OUTPUTS, PRINTS = "{outputs}", "{model}"
+OUTPUTS = "{outputs}"
+PRINTS = "{model}"
 """The argument of an application that is given a folder, and of one that only prints."""
 
-FLOAT, INT = 0, 4
+FLOAT = 0
+INT = 4
 """Numbers of data types in a dump."""
 RAMP = np.linspace(0.1, 0.9, 6, dtype="<f4")
 NUMBERS = np.arange(8, dtype="<i4")

@@ -141,13 +141,21 @@ def first(**changes: Any) -> dict[str, str]:
     return but(scenarios=(replace(FIRST, **changes), *OTHERS))
 
 
-_TWICE, _ONE_NAME = "twice", "one name on some machines"
+_TWICE = "twice"
+_ONE_NAME = "one name on some machines"
 FOREIGN_FILES = (
-    *("bin/more", "bin/load_and_run.sh", "lib/libmore.so"),
+    "bin/more",
+    "bin/load_and_run.sh",
+    "lib/libmore.so",
     f"{CONFIG_PATH.rpartition('/')[0]}/MegEngineTrimmedConfigVersion.cmake",
-    *("lib/cmake/Threads/ThreadsConfig.cmake", "symbols/more", "symbols/more.left-out.json"),
-    *("share/algorithm-caches/other/default@any.cache", "share/more.json", "android/more.aar"),
-    *(".profile", "Makefile"),
+    "lib/cmake/Threads/ThreadsConfig.cmake",
+    "symbols/more",
+    "symbols/more.left-out.json",
+    "share/algorithm-caches/other/default@any.cache",
+    "share/more.json",
+    "android/more.aar",
+    ".profile",
+    "Makefile",
 )
 Forged = Callable[[], dict[str, str]]
 ATTEMPTS: dict[str, tuple[tuple[str, Forged], ...]] = {
@@ -196,7 +204,10 @@ ATTEMPTS: dict[str, tuple[tuple[str, Forged], ...]] = {
     "names_that_fold_into_one": tuple(
         (_ONE_NAME, partial(forge, more={f"include/{one}": "1\n", f"include/{other}": "2\n"}))
         for one, other in (
-            *(("a.h", "A.h"), ("\u00e9.h", "e\u0301.h"), ("ﬁ.h", "fi.h"), ("a/b.h", "A/c.h")),
+            ("a.h", "A.h"),
+            ("\u00e9.h", "e\u0301.h"),
+            ("ﬁ.h", "fi.h"),
+            ("a/b.h", "A/c.h"),
             ("strasse.h", "straße.h"),
         )
     ),

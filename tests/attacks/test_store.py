@@ -21,7 +21,8 @@ from support.megtrim_cli import ROOT
 pytestmark = [pytest.mark.chain]
 
 Tamper = Callable[[Arena], object]
-NUMBER, NO_NUMBER = "465134378", "465134379"
+NUMBER = "465134378"
+NO_NUMBER = "465134379"
 """A number in the name of a region that ran, and one that stands in none."""
 
 

@@ -23,7 +23,8 @@ def waive(arena: Arena, expires: str, budget: str = ARTIFACT) -> None:
 def judged(arena: Arena, day: str) -> tuple[int, int, int, int]:
     """Trim as on a day; return how trim, gate, verdict and report end."""
     with clock_at(day):
-        trimmed, gate = arena.trim().rc, arena.gate()
+        trimmed = arena.trim().rc
+        gate = arena.gate()
         verdict, report = (arena.stage(verb).rc for verb in ("stage verdict", "report"))
     return trimmed, gate, verdict, report
 

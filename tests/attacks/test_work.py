@@ -34,7 +34,8 @@ int main(int argc, char **argv) {{
 
 
 def run_writing(folder: Path, before: str) -> bytes | None:
-    source, program = folder / "writes.c", folder / "writes"
+    source = folder / "writes.c"
+    program = folder / "writes"
     source.write_text(WRITES.format(before=before), encoding="utf-8")
     counting = emulator(folder, "aarch64")
     argv = ("aarch64-linux-gnu-gcc", "-static", "-o", str(program), str(source))

@@ -83,21 +83,28 @@ ENDS: dict[str, tuple[Callable[[Runner], None], int]] = {
     "the_build_passed_and_lost_its_bundle": (lambda runner: runner.lose("bundle"), 3),
     "results_that_cannot_be_read": (damage_results, 2),
 }
-LABEL, TEAM, OURS = "ubuntu-24.04-arm", "megtrim-devices", "megtrim-hosted"
+LABEL = "ubuntu-24.04-arm"
+TEAM = "megtrim-devices"
+OURS = "megtrim-hosted"
 MATRICES: tuple[tuple[dict[str, str], Any, str], ...] = (
     ({"class": "phone", "runner": LABEL}, LABEL, OURS),
     *(
         ({"class": named, **more}, ["self-hosted", "megtrim", named], TEAM)
         for named in ("phone", 'x", "big', "x]", "${{ secrets.key }}", LABEL)
         for more in (
-            *({}, {"runner": ""}, {"runner": "big"}, {"runner": f"{LABEL}64"}),
-            *({"runner": f'["{LABEL}", "big"]'}, {"runner": "self-hosted"}),
+            {},
+            {"runner": ""},
+            {"runner": "big"},
+            {"runner": f"{LABEL}64"},
+            {"runner": f'["{LABEL}", "big"]'},
+            {"runner": "self-hosted"},
         )
     ),
 )
 RUNS = {
     "a_run_by_hand_says_where_its_sources_come_from": (
-        *(("workflow_dispatch", "refs/heads/topic"), ("push", "refs/heads/topic")),
+        ("workflow_dispatch", "refs/heads/topic"),
+        ("push", "refs/heads/topic"),
     ),
     "a_tag_says_where_its_sources_come_from": (("push", "refs/tags/v9"),),
 }
@@ -180,9 +187,20 @@ def test_a_late_trap(runner: Runner) -> None:
 @pytest.mark.parametrize(
     "event",
     [
-        *("pull_request_target", "pull_request_review", "pull_request_review_comment"),
-        *("issue_comment", "workflow_run", "check_suite", "discussion_comment", "fork", "watch"),
-        *("label", "repository_dispatch", "registry_package", "release", "status"),
+        "pull_request_target",
+        "pull_request_review",
+        "pull_request_review_comment",
+        "issue_comment",
+        "workflow_run",
+        "check_suite",
+        "discussion_comment",
+        "fork",
+        "watch",
+        "label",
+        "repository_dispatch",
+        "registry_package",
+        "release",
+        "status",
     ],
 )
 def test_a_fork_by_an_event_that_no_one_thought_of(event: str) -> None:

@@ -65,7 +65,8 @@ class Host:
 def _runner(path: Path) -> str:
     job = (HERE / "job").read_bytes()
     entry = tarfile.TarInfo("./run.sh")
-    entry.mode, entry.size = 0o755, len(job)
+    entry.mode = 0o755
+    entry.size = len(job)
     with tarfile.open(path, "w:gz") as archive:
         archive.addfile(entry, io.BytesIO(job))
     return hashlib.sha256(path.read_bytes()).hexdigest()
@@ -115,9 +116,13 @@ def booted(engine: ProcessRunner, tmp_path_factory: pytest.TempPathFactory) -> I
     start = "mount --make-rshared / && exec /sbin/init"
     free = ("seccomp=unconfined", "apparmor=unconfined")
     options = (
-        *("--cap-add=SYS_ADMIN", "--cgroupns=private", "--env=container=docker"),
+        "--cap-add=SYS_ADMIN",
+        "--cgroupns=private",
+        "--env=container=docker",
         *(f"--security-opt={option}" for option in free),
-        *("--tmpfs=/run", "--tmpfs=/run/lock", "--tmpfs=/tmp:exec"),
+        "--tmpfs=/run",
+        "--tmpfs=/run/lock",
+        "--tmpfs=/tmp:exec",
     )
     host = _start(engine, "bookworm", tmp_path_factory.mktemp("host"), *options, start)
     try:

@@ -118,7 +118,8 @@ def _cell(runs: Sequence[Mapping[str, Any]]) -> str:
 
 
 def encode(judged: Judged) -> dict[str, Any]:
-    case, seen = judged.case, judged.seen
+    case = judged.case
+    seen = judged.seen
     return {
         "case": case.number,
         "fault": case.fault,

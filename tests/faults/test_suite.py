@@ -92,7 +92,8 @@ def test_bound_directories_and_attempts_count() -> None:
 
 
 def test_tally_counts() -> None:
-    lasting, mended = WAYS[5], WAYS[0]
+    lasting = WAYS[5]
+    mended = WAYS[0]
     judged = [
         judge(case(WAYS[1]), replace(GOOD, verdict=Verdict.TRAP, wall_s=3.0)),
         judge(case(mended), LOST),

@@ -93,7 +93,8 @@ def pool_of(
 ) -> Device:
     specs = (
         spec_of(
-            *(processes, scratch),
+            processes,
+            scratch,
             name=name,
             cpu_class="any",
             settings=DeviceSettings(serial=serial),

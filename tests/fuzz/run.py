@@ -79,9 +79,32 @@ def _bounded() -> Iterator[None]:
 _NUMBER = re.compile(rb"\d+")
 _NUMBERS = (b"0", b"-1", b"1" * 19, b"9" * 4300, b"4294967296", b"1e999", b"NaN", b"0x10", b"True")
 _WORDS = (
-    *(b"\x00", b"\xff\xfe", b"\n", b"\r\n", b"'", b'"', b"\\", b"\\ud800", b"{", b"}", b"[", b"]"),
-    *(b"(", b")", b",", b":", b"#", b"%s", b"null", b"|O", b"\x93NUMPY", b"[" * 5000, b"(" * 300),
-    *(b"<<<<<<< HEAD\n", b"version https://git-lfs.github.com/spec/v1\n", b"&a [*a, *a]"),
+    b"\x00",
+    b"\xff\xfe",
+    b"\n",
+    b"\r\n",
+    b"'",
+    b'"',
+    b"\\",
+    b"\\ud800",
+    b"{",
+    b"}",
+    b"[",
+    b"]",
+    b"(",
+    b")",
+    b",",
+    b":",
+    b"#",
+    b"%s",
+    b"null",
+    b"|O",
+    b"\x93NUMPY",
+    b"[" * 5000,
+    b"(" * 300,
+    b"<<<<<<< HEAD\n",
+    b"version https://git-lfs.github.com/spec/v1\n",
+    b"&a [*a, *a]",
 )
 _Mutation = Callable[[random.Random, bytes, Sequence[bytes]], bytes]
 
@@ -146,5 +169,12 @@ def _whole(chance: random.Random, data: bytes, _: Sequence[bytes]) -> bytes:
 
 
 _MUTATIONS: tuple[_Mutation, ...] = (
-    *(_flip, _cut, _drop, _repeat, _insert, _splice, _number, _whole),
+    _flip,
+    _cut,
+    _drop,
+    _repeat,
+    _insert,
+    _splice,
+    _number,
+    _whole,
 )

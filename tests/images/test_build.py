@@ -45,7 +45,8 @@ def zipped(source: Path, archive: Path) -> str:
             name = f"android-ndk-r21e/{path.relative_to(source)}"
             if path.is_symlink():
                 entry = zipfile.ZipInfo(name)
-                entry.create_system, entry.external_attr = 3, 0o120777 << 16
+                entry.create_system = 3
+                entry.external_attr = 0o120777 << 16
                 kept.writestr(entry, str(path.readlink()))
             elif path.is_file():
                 kept.write(path, name)
@@ -83,7 +84,8 @@ def test_an_ndk_from_an_archive(
     """It is loaded and held to its checksum; neither stays in the image."""
     folder, url = archives
     sha256 = zipped(standin, folder / "ndk.zip")
-    recipe, address = recipes() / "android-arm64", f"NDK_URL={url}/ndk.zip"
+    recipe = recipes() / "android-arm64"
+    address = f"NDK_URL={url}/ndk.zip"
     made = docker.image(built(recipe, TAG, f"BASE={LINUX}", address, f"NDK_SHA256={sha256}"))
     look = ("run", "--rm", "--network", "none", made.id, "sh", "-c")
     listing = "find / -xdev -name '*.zip' -o -name fetch_ndk.py; cat $ANDROID_NDK_ROOT/source.prop*"

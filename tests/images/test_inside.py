@@ -72,7 +72,8 @@ def test_files_are_the_callers(
 
 
 def test_streams_are_those_of_the_program(inside: ContainerRunner, tmp_path: Path) -> None:
-    given, taken = tmp_path / "in", tmp_path / "taken"
+    given = tmp_path / "in"
+    taken = tmp_path / "taken"
     given.write_bytes(bytes(range(256)) * 1000)
     lines: list[str] = []
     command = Command(

@@ -102,7 +102,8 @@ def expect_no_silent_use(project: Project, abi: Abi, folder: Path, *, options: O
     session = stages.able(open_session(options))
     named, listed = trap_diagnosis.named_files("loader", session) or (folder, folder)
     done = project.done()
-    plain, shipped = done[PLAIN] / "bin", done[REDUCED] / "bin"
+    plain = done[PLAIN] / "bin"
+    shipped = done[REDUCED] / "bin"
     names = listed.read_text("utf-8").split()
     used = _link([f"use_{number}" for number in USES], folder / "used", abi)
     assert run(*used, str(plain / LIBRARY)).ok

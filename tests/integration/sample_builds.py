@@ -25,7 +25,13 @@ def compile_project(
 ) -> None:
     processes = ProcessRunner(os.environ)
     configure = (
-        *(processes.build_tool("cmake"), "-G", "Ninja", "-S", str(source), "-B", str(folder)),
+        processes.build_tool("cmake"),
+        "-G",
+        "Ninja",
+        "-S",
+        str(source),
+        "-B",
+        str(folder),
         f"-DCMAKE_MAKE_PROGRAM={processes.build_tool('ninja')}",
         *(f"-D{name}={value}" for name, value in settings.items()),
     )

@@ -176,7 +176,8 @@ def test_a_program_in_c_loads_the_shared_object(project: Project, tmp_path: Path
 
 def run_on_arm64(program: Path, project: Project, *more: str) -> CompletedCommand:
     models = project.folder / "engine/models"
-    model, data = models / "tiny-mobile.sample", models / "tiny-mobile.data.npy"
+    model = models / "tiny-mobile.sample"
+    data = models / "tiny-mobile.data.npy"
     return ARM64.emulate(program, str(model), f"data={data}", *more)
 
 

@@ -25,7 +25,8 @@ pytestmark = [pytest.mark.chain]
 MODEL = "tiny-mobile"
 SCENARIO = f"{MODEL}/default@any"
 REDUCE = "reduce/reduced"
-PRICE_WITHIN, PRICE_WITHIN_BYTES = 0.05, 4096
+PRICE_WITHIN = 0.05
+PRICE_WITHIN_BYTES = 4096
 """How far an attributed price may be from the real one, of which the larger counts."""
 BUDGET = {"artifact": "load_and_run", "toolchains": ["arm64"]}
 
@@ -122,7 +123,9 @@ def test_a_changed_argument_redoes_what_depends_on_it(make_project: MakeProject)
 def test_more_models_keep_more_near_their_prices(make_project: MakeProject) -> None:
     """At the margin and alone; what was trimmed before is still up to date."""
     pair = ("tiny-quant", MODEL)
-    projects, keeps, sizes = {}, {}, {}
+    projects = {}
+    keeps = {}
+    sizes = {}
     for models in ((pair[0],), (pair[1],), pair, (*pair, "tiny-vgg")):
         project = projects[models] = make_project(*models)
         project.expect("trim")
@@ -290,8 +293,13 @@ def test_the_committed_keep_set_makes_the_same_program(mobile: Project, tmp_path
     assert first.rc == 0, first.stderr
     made = [json.loads(path.read_text("utf-8")) for path in fresh.out.glob("*/*/manifest.json")]
     assert {f"{data['stage']}/{data['name']}" for data in made} == {
-        *("build/plain", "header/keepset", REDUCE, f"verify/{SCENARIO}"),
-        *("size/artifacts", "verdict/verdict", "report/report"),
+        "build/plain",
+        "header/keepset",
+        REDUCE,
+        f"verify/{SCENARIO}",
+        "size/artifacts",
+        "verdict/verdict",
+        "report/report",
     }
     found = next(fresh.out.glob("reduce/*/bin/load_and_run"))
     assert found.read_bytes() == reduced
@@ -332,7 +340,8 @@ def test_growth_is_reported_for_every_file_that_the_baseline_holds(
     assert verdict["baseline"] == source
     rows = verdict["artifacts"][0]["sizes"]
     assert [(row["variant"], row["growth_bytes"]) for row in rows] == [
-        *(("plain", -100), ("reduced", 2_048))
+        ("plain", -100),
+        ("reduced", 2_048),
     ]
     [budget] = verdict["budgets"]
     assert (budget["used_bytes"], budget["status"]) == (2_048, "fail")
@@ -397,7 +406,8 @@ def test_one_more_model_compiles_what_declares_a_changed_tag(make_project: MakeP
     project = make_project(MODEL)
     project.out = project.folder / "out"
     project.expect("trim")
-    first, units = _rebuilt(project), project.verdict()["rebuild"]["units"]
+    first = _rebuilt(project)
+    units = project.verdict()["rebuild"]["units"]
     before = _headers(project)
     both = make_project(MODEL, "tiny-vgg").read()["models"]
     project.change(models=[dict(m, scenarios=m["scenarios"][:1]) for m in both])
@@ -460,7 +470,8 @@ def test_plain_and_reduced_of_a_merge_base_are_built_from_what_is_committed(
 ) -> None:
     """A quick baseline needs no keep set."""
     project = Project(shutil.copytree(SAMPLE, tmp_path / "base"))
-    project.out, project.env = shared_out, {"GITHUB_OUTPUT": str(tmp_path / "outputs")}
+    project.out = shared_out
+    project.env = {"GITHUB_OUTPUT": str(tmp_path / "outputs")}
     budgets = [{"artifact": "load_and_run", "max": "1 KiB"}]
     project.change(toolchain={"kind": "host"}, budgets=budgets)
     if quick:

@@ -329,7 +329,8 @@ def test_a_scenario_that_is_probed(steps: Project) -> None:
 
 
 def test_a_regression_of_the_night(steps: Project) -> None:
-    processes, top = ProcessRunner(os.environ), steps.folder.parent / "team"
+    processes = ProcessRunner(os.environ)
+    top = steps.folder.parent / "team"
     shutil.copytree(steps.folder, top, ignore=shutil.ignore_patterns("megtrim-out"))
     team = Project(top)
     team.change(perf={"other_load": "any", "inconclusive": "warn"})

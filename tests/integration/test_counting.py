@@ -66,7 +66,8 @@ def count(
     """``before``: bytes of the kernel before the end of a page."""
     compiler, text, _ = _GUESTS[machine]
     processes = ProcessRunner(os.environ)
-    source, program = folder / "program.s", folder / "program"
+    source = folder / "program.s"
+    program = folder / "program"
     source.write_text(text.format(calls=calls, rounds=rounds, before=before), encoding="utf-8")
     kind = "-static-pie" if pie else "-static"
     processes.capture(compiler, "-nostdlib", kind, "-o", str(program), str(source))
@@ -99,7 +100,8 @@ def emulator(folder: Path, machine: str, env: dict[str, str] | None = None) -> C
 @pytest.mark.parametrize("pie", [False, True])
 def test_every_instruction_and_access_is_counted(tmp_path: Path, machine: str, pie: bool) -> None:
     """One round more of a hundred is seen, and where."""
-    accesses, each = _GUESTS[machine][2], 4 if machine == "aarch64" else 5
+    accesses = _GUESTS[machine][2]
+    each = 4 if machine == "aarch64" else 5
     for rounds in (100, 101):
         found = count(tmp_path, machine, calls=7, rounds=rounds, pie=pie)
 
@@ -117,7 +119,8 @@ def test_an_instruction_on_two_pages_is_counted_once(tmp_path: Path, before: int
 
 
 def test_what_is_missing_is_said(tmp_path: Path) -> None:
-    bare, found = {"PATH": str(tmp_path)}, tmp_path / "qemu-aarch64"
+    bare = {"PATH": str(tmp_path)}
+    found = tmp_path / "qemu-aarch64"
     for elsewhere in ("nowhere", "/usr/bin/qemu-aarch64-static"):
         found.unlink(missing_ok=True)
         found.symlink_to(elsewhere)

@@ -16,15 +16,18 @@ from megtrim.elf.symbol_table import read_table
 from megtrim.util.process import Command, ProcessRunner
 from support.megtrim_cli import Project, run_megtrim
 
-MODEL, OTHER = "tiny-mobile", "tiny-quant"
+MODEL = "tiny-mobile"
+OTHER = "tiny-quant"
 
 
 @pytest.mark.parametrize("kind", KINDS[:3])
 def test_each_toolchain_defers_functions(kind: str, tmp_path: Path) -> None:
     at = lease_sources(kind, tmp_path)
     linked = defer(at, "program", "first")
-    made, table = cut(linked, "program"), read_table(linked / "program")
-    program, rest = tmp_path / "program", tmp_path / f"program{REST_SUFFIX}"
+    made = cut(linked, "program")
+    table = read_table(linked / "program")
+    program = tmp_path / "program"
+    rest = tmp_path / f"program{REST_SUFFIX}"
     program.write_bytes(made.first)
     program.chmod(0o755)
 
@@ -49,7 +52,8 @@ def test_each_toolchain_defers_functions(kind: str, tmp_path: Path) -> None:
 
 @pytest.mark.clang
 def test_an_app_may_call_a_library_that_hides_what_it_does_not_know(tmp_path: Path) -> None:
-    at, name = lease_sources("clang-linux-arm64", tmp_path), "liblater.so"
+    at = lease_sources("clang-linux-arm64", tmp_path)
+    name = "liblater.so"
     linked = defer(at, name, "library", shared=True, export=True)
     assert read_table(linked / name).exported == {"answer", "megtrim_rest"}
 
@@ -119,7 +123,8 @@ install(FILES $<TARGET_PROPERTY:MegEngineTrimmed::load_and_run,MEGTRIM_REST> DES
 
 @pytest.mark.chain
 def test_an_app_installs_a_release_with_its_rest(trimmed: Project, tmp_path: Path) -> None:
-    release, app = tmp_path / "release", tmp_path / "app"
+    release = tmp_path / "release"
+    app = tmp_path / "app"
     trimmed.expect("release build", str(release))
     verified = run_megtrim("release", "verify", str(release), cwd=tmp_path)
     app.mkdir()
@@ -138,7 +143,8 @@ def test_an_app_installs_a_release_with_its_rest(trimmed: Project, tmp_path: Pat
 @pytest.mark.chain
 def test_what_the_field_reached_stays(trimmed: Project, tmp_path: Path) -> None:
     """Another model and another flag ran with the rest; after that they need none."""
-    program, record = trimmed.out / "final/bin/load_and_run", tmp_path / "record"
+    program = trimmed.out / "final/bin/load_and_run"
+    record = tmp_path / "record"
     models = {name: str(trimmed.folder / f"engine/models/{name}.sample") for name in (MODEL, OTHER)}
     ways = ((models[OTHER], "--cpu"), (models[MODEL], "--cpu", "--record-comp-seq"))
 

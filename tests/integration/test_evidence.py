@@ -323,7 +323,8 @@ PERF = {
     "other_load": "any",
     "inconclusive": "warn",
 }
-MOBILE, QUANT = "tiny-mobile/default@any", "tiny-quant/default@any"
+MOBILE = "tiny-mobile/default@any"
+QUANT = "tiny-quant/default@any"
 SUBJECTS = ("baseline", "fast-run", "load_and_run trimming")
 ROWS = [f"{scenario} {subject}" for scenario in (MOBILE, QUANT) for subject in SUBJECTS]
 
@@ -378,7 +379,8 @@ def test_two_jobs_take_times_as_one_machine_would(make_project: MakeProject) -> 
     local = measure(it)
 
     assert [(each["shard"], each["artifact"]) for each in jobs["device"]["include"]] == [
-        *(("1/2", "megtrim-times-any-1"), ("2/2", "megtrim-times-any-2"))
+        ("1/2", "megtrim-times-any-1"),
+        ("2/2", "megtrim-times-any-2"),
     ]
     assert jobs["emulated"] == {"include": []}
     found = rows(joined)

@@ -99,7 +99,8 @@ def _ask(link: socket.socket, text: bytes) -> bytes:
 
 def _unescape(data: bytes) -> bytes:
     """Undo the escapes of binary data: ``}`` and the byte with one bit turned."""
-    found, rest = bytearray(), iter(data)
+    found = bytearray()
+    rest = iter(data)
     for byte in rest:
         found.append(next(rest) ^ 0x20 if byte == 0x7D else byte)
     return bytes(found)

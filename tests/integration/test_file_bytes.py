@@ -85,7 +85,8 @@ def _call(*argv: str) -> str:
 
 
 def _make(folder: Path, kind: str, *more: str) -> Path:
-    source, made = folder / "part.cpp", folder / "made"
+    source = folder / "part.cpp"
+    made = folder / "made"
     source.write_text(_SOURCE, encoding="utf-8")
     _call(*_FLAGS[kind], *more, "-o", str(made), str(source))
     return made
@@ -140,7 +141,8 @@ def test_functions_are_those_of_nm(kind: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("kind", ["pie", "fixed", "static", "shared", "lto", "debug"])
 def test_a_stripped_file_has_the_size_that_was_predicted(kind: str, tmp_path: Path) -> None:
     """Up to names of sections, and alignment; its twin names its symbols."""
-    made, stripped = _make(tmp_path, kind), tmp_path / "stripped"
+    made = _make(tmp_path, kind)
+    stripped = tmp_path / "stripped"
     _call("strip", "-o", str(stripped), str(made))
     names = NameSources(twin=made.read_bytes(), twin_source="made")
 
@@ -169,7 +171,8 @@ def test_a_map_names_nearly_all_code(tmp_path: Path) -> None:
 
 @pytest.mark.chain
 def test_members_of_an_archive_are_sources(tmp_path: Path) -> None:
-    made, archive = _make(tmp_path, "object"), tmp_path / "lib.a"
+    made = _make(tmp_path, "object")
+    archive = tmp_path / "lib.a"
     long = tmp_path / "a_name_of_more_than_sixteen_characters.o"
     long.write_bytes(made.read_bytes())
     _call("ar", "rcs", str(archive), str(made), str(long))
@@ -211,7 +214,9 @@ _CHAIN_KINDS = [
 
 
 def _link(folder: Path, kind: str, *more: str) -> LinkedFile:
-    source, made, listed = folder / "part.cpp", folder / "made", folder / "made.map"
+    source = folder / "part.cpp"
+    made = folder / "made"
+    listed = folder / "made.map"
     source.write_text(_CHAINED, encoding="utf-8")
     argv = (*_COMPILERS[kind], *_SPLIT, *more, f"-Wl,-Map={listed}", "-o", str(made), str(source))
     _call(*argv)
@@ -241,7 +246,8 @@ def test_the_linkers_relocations_show_the_chain(kind: str, tmp_path: Path) -> No
 
 @pytest.mark.parametrize("kind", _CHAIN_KINDS[:-1])
 def test_code_shows_nearly_the_same(kind: str, tmp_path: Path) -> None:
-    exact, found = _link(tmp_path, kind, _EMIT).graph, _link(tmp_path, kind)
+    exact = _link(tmp_path, kind, _EMIT).graph
+    found = _link(tmp_path, kind)
 
     assert not found.exact
     for name in ("main", "_ZN6sample3runEi", "_ZN6sample4usedEi"):

@@ -33,7 +33,8 @@ def at_a_terminal(*words: str, cwd: Path) -> tuple[int, str, float]:
         os.chdir(cwd)
         os.environ.pop("CI", None)  # a person's terminal
         os.execv(sys.executable, [sys.executable, "-m", "megtrim", *words])
-    written, times = b"", [time.monotonic()]
+    written = b""
+    times = [time.monotonic()]
     while data := _read(terminal):
         written += data
         times.append(time.monotonic())
@@ -109,7 +110,8 @@ def megtrim(folder: Path, *argv: str) -> CompletedCommand:
 
 
 def test_a_model_and_a_level_are_added_without_a_word_of_a_person(tmp_path: Path) -> None:
-    project, keep = Project(tmp_path), KeepFolder(tmp_path / "megtrim/keepset")
+    project = Project(tmp_path)
+    keep = KeepFolder(tmp_path / "megtrim/keepset")
     (tmp_path / "models").mkdir()
     for name in ("mobile", "quant"):
         shutil.copy(SAMPLE / f"models/tiny-{name}.sample", tmp_path / f"models/{name}.sample")
@@ -136,23 +138,29 @@ def test_four_commands_gate_pull_requests(tmp_path: Path) -> None:
     first, *_ = blocks_of(page, (ROOT / page).read_text(encoding="utf-8"))
     install, *typed = first.script.splitlines()
     assert (len(typed), install.startswith("pip install ")) == (3, True)
-    place, remote = new_folder(tmp_path), tmp_path / "remote.git"
+    place = new_folder(tmp_path)
+    remote = tmp_path / "remote.git"
     processes = ProcessRunner({**os.environ, **place.env})
     processes.capture("git", "init", "--quiet", "--bare", "--initial-branch=main", str(remote))
     for words in (
         *(("config", f"user.{key}", "me@example.invalid") for key in ("name", "email")),
-        *(("checkout", "-q", "-b", "main"), ("commit", "-q", "--allow-empty", "-m", "Begin")),
-        *(("remote", "add", "origin", str(remote)), ("push", "-q", "-u", "origin", "main")),
+        ("checkout", "-q", "-b", "main"),
+        ("commit", "-q", "--allow-empty", "-m", "Begin"),
+        ("remote", "add", "origin", str(remote)),
+        ("push", "-q", "-u", "origin", "main"),
     ):
         processes.capture("git", "-C", str(place.folder), *words)
 
     done = place.type(replace(first, script="\n".join(typed)))
     assert done.rc == 0, done.stdout + done.stderr
 
-    clone, out = tmp_path / "clone", str(place.folder / "megtrim-out")
+    clone = tmp_path / "clone"
+    out = str(place.folder / "megtrim-out")
     processes.capture("git", "clone", "--quiet", str(remote), str(clone))
     assert {path.name for path in (clone / ".github/workflows").iterdir()} == {
-        *("megtrim.yml", "megtrim-forks.yml", "megtrim-refresh.yml")
+        "megtrim.yml",
+        "megtrim-forks.yml",
+        "megtrim-refresh.yml",
     }
     assert "verdict: pass." in megtrim(clone, "trim", "--committed", "--out", out).stdout
 
@@ -176,6 +184,7 @@ def test_each_trims_for_the_same_models(tmp_path: Path, shared_out: Path) -> Non
         assert "verdict: pass." in shown
         assert "1 of 1 scenario" in shown
 
-    first, second = tmp_path / "megtrim/keepset", tmp_path / "linux/megtrim/keepset"
+    first = tmp_path / "megtrim/keepset"
+    second = tmp_path / "linux/megtrim/keepset"
     kept = [sorted(each.relative_to(top) for each in top.rglob("*")) for top in (first, second)]
     assert kept[0] == kept[1] == [Path("tiny-mobile"), Path("tiny-mobile", "default@any.json")]

@@ -142,7 +142,8 @@ def test_neighbours_of_both_levels_stand_side_by_side(trimmed: Project) -> None:
     needs = {level["level"]: level["needs"] for level in rows["fake-first"]}
 
     assert [(level["level"], level["outcome"]) for level in rows["iter-1"]] == [
-        *(("region", "same"), ("function", "same"))
+        ("region", "same"),
+        ("function", "same"),
     ]
     assert [level["outcome"] for level in rows["fake-first"]] == ["trapped", "trapped"]
     assert any("sample_executor<" in need for need in needs["region"])
@@ -165,9 +166,11 @@ def test_size_is_smaller_and_gives_the_same_outputs(make_project: MakeProject) -
     project = make_project(MODEL, toolchain="clang-linux-arm64")
     project.out = project.folder / "out"  # no other worker configures its trees
     _trim(project)
-    recipe, plain = project.file("reduce/reduced", ""), project.file("build/plain", "")
+    recipe = project.file("reduce/reduced", "")
+    plain = project.file("build/plain", "")
     _trim(project, optimize="size")
-    verdict, sized = project.verdict(), project.file("reduce/reduced", "")
+    verdict = project.verdict()
+    sized = project.file("reduce/reduced", "")
     (records,) = project.out.glob("work/*clang*-reduced/build/compile_commands.json")
     commands = [entry["command"] for entry in json.loads(records.read_text(encoding="utf-8"))]
     kernels = [each for each in commands if "/src/kernels/" in each.split()[-1]]

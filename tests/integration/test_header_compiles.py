@@ -60,9 +60,17 @@ REGIONS = {
 }
 KEPT = frozenset(
     {
-        *("shared-1", "typed-conv", "typed-incomplete", "typed-kernel", "typed-by-kind"),
-        *("dependent-float", "dependent-byte", "dependent-conv"),
-        *("bare", "eight", "named-sgemv"),
+        "shared-1",
+        "typed-conv",
+        "typed-incomplete",
+        "typed-kernel",
+        "typed-by-kind",
+        "dependent-float",
+        "dependent-byte",
+        "dependent-conv",
+        "bare",
+        "eight",
+        "named-sgemv",
     }
 )
 
@@ -133,10 +141,15 @@ class Workshop:
     def front(self, unit: str) -> tuple[str, ...]:
         include = self.folder / "include"
         return (
-            *(self.compiler, str(self.folder / f"src/{unit}.cpp")),
+            self.compiler,
+            str(self.folder / f"src/{unit}.cpp"),
             # The generated folder comes first for quoted names, the engine's own after it.
-            *("-I", str(SAMPLE_MIDOUT), "-iquote", str(include)),
-            *("-include", str(include / "bin_reduce.h")),
+            "-I",
+            str(SAMPLE_MIDOUT),
+            "-iquote",
+            str(include),
+            "-include",
+            str(include / "bin_reduce.h"),
         )
 
 

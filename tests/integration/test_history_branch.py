@@ -42,7 +42,8 @@ def git(folder: Path, *arguments: str) -> str:
 
 
 def test_the_first_run_makes_the_branch(branch: DataBranch, tmp_path: Path, remote: Path) -> None:
-    first, second = make_run(0), make_run(1)
+    first = make_run(0)
+    second = make_run(1)
 
     branch.append([first])
     open_branch(tmp_path / "b", remote).append([second])
@@ -95,7 +96,9 @@ def test_a_hook_of_the_checkout_does_not_run(branch: DataBranch, tmp_path: Path)
 def test_what_others_left_on_the_branch_costs_itself_alone(
     branch: DataBranch, tmp_path: Path, remote: Path
 ) -> None:
-    good, bad, link = make_run(0), make_run(1), make_run(2)
+    good = make_run(0)
+    bad = make_run(1)
+    link = make_run(2)
     branch.append([good])
     git(tmp_path / "a", "fetch", "--quiet", "origin", BRANCH)
     git(tmp_path / "a", "checkout", "--quiet", "-B", BRANCH, "FETCH_HEAD")

@@ -134,7 +134,8 @@ def test_a_build_does_not_see_the_variables_of_a_shell(
         (broken / tool).chmod(0o755)
     (broken / "cstdint").write_text("#error this is not cstdint\n", encoding="utf-8")
     (broken / "libstdc++.so").write_text("no library", encoding="utf-8")
-    one, none = str(broken), str(tmp_path / "none")
+    one = str(broken)
+    none = str(tmp_path / "none")
     shell = {
         "AR": "false",
         "CC": "false",

@@ -218,7 +218,8 @@ def test_a_scenario_that_both_traced_again_merges_by_region(
     repository: Repository, theirs: set[int]
 ) -> None:
     """In different places of one file; no line's comma depends on whether it is the last."""
-    base, ours = {31, 33, 35, 37, 39}, {30}
+    base = {31, 33, 35, 37, 39}
+    ours = {30}
     needs = draw_model(random.Random(1), []).needs
 
     def texts(regions: set[int]) -> dict[str, str]:

@@ -37,7 +37,8 @@ JOB: dict[str, Any] = yaml.safe_load(read_blocks(PAGE, "yaml")[0])["megtrim"]
 SCRIPT: list[str] = JOB["script"]
 *INSTALLS, FETCH, CLEAN, BASELINE = JOB["before_script"]
 JENKINS: list[str] = re.findall(r"sh '(.*)'", read_blocks(PAGE, "groovy")[0])
-JENKINS_FETCH, JENKINS_BASELINE = JENKINS[-5], JENKINS[-3]
+JENKINS_FETCH = JENKINS[-5]
+JENKINS_BASELINE = JENKINS[-3]
 
 
 def run(command: str, folder: Path, **variables: str) -> CompletedCommand:

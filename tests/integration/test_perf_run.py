@@ -37,7 +37,9 @@ def test_what_is_configured_is_measured_once(project: Project) -> None:
     assert rows["nchw88"]["reason"].startswith("the flag --enable-nchw88 is unknown")
     assert rows["baseline"]["status"] == "measured"
     assert [time["stage"] for time in rows["baseline"]["times"]] == [
-        *("prepare", "warm-up", "inference")
+        "prepare",
+        "warm-up",
+        "inference",
     ]
     tuned = rows["fast-run-cache"]
     assert tuned["ratios"][0]["against"] == "baseline"

@@ -51,7 +51,9 @@ REGISTERING = ("axis", "conv_bias", "elemwise", "matrix_mul", "movement", "pooli
 """Files of the engine that register operators before ``main``."""
 _INIT_ARRAY = 14
 """Kind of the sections that list what is called before ``main``."""
-_FLAGS_AT, _SIZE_AT, _EXCLUDED = 8, 32, 0x80000000
+_FLAGS_AT = 8
+_SIZE_AT = 32
+_EXCLUDED = 0x80000000
 """In a section's header: where its flags and its size stand; the flag to leave it out."""
 
 

@@ -27,8 +27,10 @@ RAN = {
     "quiet": set[str](),
     "threads": {"threads_each"},
     "signals": {
-        *("signals_blocked", "signals_handler"),
-        *("signals_in_handler", "signals_behind_another"),
+        "signals_blocked",
+        "signals_handler",
+        "signals_in_handler",
+        "signals_behind_another",
     },
     "fork": {"fork_in_child"},
     "crash": {"crash_at_last"},
@@ -38,8 +40,15 @@ RAN = {
 }
 """Argument of the program, and which functions it runs then."""
 STARTS = (
-    *("alias_", "always_", "never_", "threads_", "signals_", "fork_"),
-    *("crash_", "trap_", "share_"),
+    "alias_",
+    "always_",
+    "never_",
+    "threads_",
+    "signals_",
+    "fork_",
+    "crash_",
+    "trap_",
+    "share_",
 )
 NOT_AT_EXIT = {"crash", "trap"}
 
@@ -104,7 +113,8 @@ def _twins(kind: str, root: Path) -> Twins:
         strip=False,
     )
     links = at.link(unfolded, probed)
-    program, twin = links / "unfolded/program", links / "probed/program"
+    program = links / "unfolded/program"
+    twin = links / "probed/program"
     found = _observed(program)
     table = read_table(twin)
     twin.write_bytes(probes.patch(twin.read_bytes(), table, found.names))
@@ -125,7 +135,8 @@ def test_the_twin_records_what_ran_and_nothing_else(made: Twins, what: str) -> N
     The emulator lists the same: each function, however the run ends; a C library of the program's
     own is on neither list.
     """
-    ended, unprobed = made.run(what), made.at.run(made.program, what)
+    ended = made.run(what)
+    unprobed = made.at.run(made.program, what)
     ran = made.ran()
     own = {name for name in ran if name.startswith(STARTS)}
 

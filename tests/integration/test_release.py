@@ -43,7 +43,8 @@ def test_two_releases_are_equal(make_project: MakeProject, tmp_path: Path) -> No
 
     By the committed keep set, as releases are.
     """
-    first, second = team(make_project), team(make_project)
+    first = team(make_project)
+    second = team(make_project)
     first.out = tmp_path / "results"  # shared ones may have a device that another test named
     first.expect("trim", "--accept")
     shutil.copytree(first.folder / "megtrim/keepset", second.folder / "megtrim/keepset")

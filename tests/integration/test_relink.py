@@ -76,7 +76,8 @@ UNFOLDED = LinkSpec(target="program", label="unfolded", unfolded=True)
 
 def test_a_function_gives_its_place_to_the_stub(made: Lease) -> None:
     links = made.link(SHIPPED)
-    program, stripped = links / "shipped/program", links / "shipped/stripped/program"
+    program = links / "shipped/program"
+    stripped = links / "shipped/stripped/program"
     at = places(read_table(program))
 
     assert at["_Z5otheri"] == at["megtrim_stub"]

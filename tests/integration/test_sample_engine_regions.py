@@ -74,10 +74,13 @@ def test_every_region_is_executed_by_somerun(bench: _Bench) -> None:
 
 
 def test_a_convolution_is_what_its_definition_says(bench: _Bench) -> None:
-    model, noise = ModelWriter(), Noise(11)
-    weights, biases = noise.uniform(4, 3, 3, 3), noise.uniform(4)
+    model = ModelWriter()
+    noise = Noise(11)
+    weights = noise.uniform(4, 3, 3, 3)
+    biases = noise.uniform(4)
     image = model.input("data", (1, 3, 9, 9))
-    kernel, bias = model.weight(weights), model.weight(biases)
+    kernel = model.weight(weights)
+    bias = model.weight(biases)
     model.output(model.conv(image, kernel, bias, stride=2, pad=1, activation="RELU"))
 
     padded = np.pad(Noise(5).uniform(1, 3, 9, 9)[0], ((0, 0), (1, 1), (1, 1)))

@@ -154,9 +154,17 @@ def test_cmake_names_an_option_that_no_file_reads(tmp_path: Path) -> None:
 def _configured(folder: Path, name: str, hook: Path) -> dict[tuple[str, str], list[str]]:
     processes = ProcessRunner(os.environ)
     argv = (
-        *(processes.build_tool("cmake"), "-G", "Ninja", "-S", str(folder / "src")),
-        *("-B", str(folder / "build"), f"-DCMAKE_MAKE_PROGRAM={processes.build_tool('ninja')}"),
-        *("-DCMAKE_EXPORT_COMPILE_COMMANDS=ON", "-DCMAKE_BUILD_TYPE=Release", f"-D{name}={hook}"),
+        processes.build_tool("cmake"),
+        "-G",
+        "Ninja",
+        "-S",
+        str(folder / "src"),
+        "-B",
+        str(folder / "build"),
+        f"-DCMAKE_MAKE_PROGRAM={processes.build_tool('ninja')}",
+        "-DCMAKE_EXPORT_COMPILE_COMMANDS=ON",
+        "-DCMAKE_BUILD_TYPE=Release",
+        f"-D{name}={hook}",
     )
     outcome = processes.run(Command(argv=argv, timeout_s=120))
     assert outcome.ok, outcome.stdout + outcome.stderr

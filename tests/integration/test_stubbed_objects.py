@@ -179,8 +179,10 @@ def entries(program: Path) -> int:
 
 def test_what_never_ran_is_a_trap(place: Place) -> None:
     """All else runs as before, exceptions and all; what goes is not unwound any more."""
-    whole, program = place.linked(spec=make_spec()), place.linked(spec=make_spec(*NAMES))
-    before, after = sizes(read_table(whole)), sizes(read_table(program))
+    whole = place.linked(spec=make_spec())
+    program = place.linked(spec=make_spec(*NAMES))
+    before = sizes(read_table(whole))
+    after = sizes(read_table(program))
 
     assert set(NEVER) <= before.keys()
     assert {after[name] for name in NEVER} == TRAP_BYTES[place.toolchain.machine]

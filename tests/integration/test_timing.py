@@ -152,7 +152,8 @@ def test_outputs_of_fake_first_are_compared_where_the_engine_cannot_dump_them(
     """MegEngine from 1.7 on crashes if it is to dump after a run that computed nothing."""
     crash = 'case "$*" in *--fake-first*--bin-out-dump*) kill -SEGV $$ ;; esac'
     crashing = write_script(tmp_path / "crashing", f'{crash}\nexec {program} "$@"')
-    files, budget = make_files(program, crashing), ContestBudget(rounds=12)
+    files = make_files(program, crashing)
+    budget = ContestBudget(rounds=12)
     _, result, _ = hold(files, tmp_path, experiment="fake-first", budget=budget)
 
     assert result.status is PerformanceStatus.MEASURED, result.reason

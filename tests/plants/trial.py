@@ -26,7 +26,8 @@ WANTED = 0.97
 
 _NOT_COPIED = (".git", ".nox", ".venv", "out", "__pycache__", ".*_cache", ".hypothesis")
 _FAILED = re.compile(r"^(?:FAILED|ERROR) (.+?)(?: - .*)?$", re.MULTILINE)
-_PASSED, _SOME_FAILED = 0, 1
+_PASSED = 0
+_SOME_FAILED = 1
 """What pytest ends with."""
 _LONGEST_SOUND_S = 3600.0
 """How long all tests of a lane may take on the copy as it is."""

@@ -89,7 +89,8 @@ def other_reports(program: TrimmedProgram, site: int) -> Iterator[tuple[str, byt
 
     Some are no fault of trimming, others do not say enough.
     """
-    file, build_id = f"/data/lib/{program.name}", program.build_id
+    file = f"/data/lib/{program.name}"
+    build_id = program.build_id
     kept = find_kept(program)
     place = [(site, file)]
     yield "SIGSEGV", tombstone(place, build_id=build_id, signal=11)
@@ -191,7 +192,8 @@ def _region_of(name: str) -> str | None:
 
 LAYOUTS = Path(__file__).parents[1] / "data/crashes"
 _BASE = 0x7B00000000
-_LIBC, _LIBC_ID = "/apex/com.android.runtime/lib64/bionic/libc.so", "0a1b2c3d" * 5
+_LIBC = "/apex/com.android.runtime/lib64/bionic/libc.so"
+_LIBC_ID = "0a1b2c3d" * 5
 _FIELD = re.compile(r"\{([A-Za-z_0-9]+)\}")
 
 

@@ -18,8 +18,14 @@ from megtrim.util.process import Command, ProcessRunner
 from support.clock import until
 
 INCLUDED = (
-    *("adb", "ca-certificates", "git", "passwd", "python3", "python3-venv"),
-    *("systemd-sysv", "udev"),
+    "adb",
+    "ca-certificates",
+    "git",
+    "passwd",
+    "python3",
+    "python3-venv",
+    "systemd-sysv",
+    "udev",
 )
 SUITES = {"bookworm": "libicu72", "trixie": "libicu76"}
 

@@ -67,7 +67,8 @@ def delete_comment(asked: Asked, comment_id: int) -> Response:
 
 
 def list_issues(asked: Asked) -> Response:
-    state, labels = asked.query.get("state", "open"), asked.query.get("labels", "")
+    state = asked.query.get("state", "open")
+    labels = asked.query.get("labels", "")
     pulls = ({**each, "labels": [], "pull_request": {}} for each in asked.repository.pulls.values())
     every = [
         each
@@ -80,7 +81,8 @@ def list_issues(asked: Asked) -> Response:
 
 def create_issue(asked: Asked) -> Response:
     (title,) = asked.need("title")
-    body, labels = _text(asked.body.get("body", "")), asked.body.get("labels", [])
+    body = _text(asked.body.get("body", ""))
+    labels = asked.body.get("labels", [])
     if len(title) > 256:
         raise Refused(422, "Validation Failed: title is too long (maximum is 256 characters)")
     return as_json(asked.repository.issue(title, body, labels=labels, login=asked.login), 201)
@@ -371,7 +373,8 @@ def _release(asked: Asked, number: int) -> dict[str, Any]:
 
 
 def edit_release(asked: Asked, number: int) -> Response:
-    release, every = _release(asked, number), asked.repository.releases.values()
+    release = _release(asked, number)
+    every = asked.repository.releases.values()
     taken = {each["tag_name"] for each in every if not each["draft"]}
     if release["draft"] and asked.body.get("draft") is False and release["tag_name"] in taken:
         raise Refused(422, "Validation Failed", errors=[{"code": "already_exists"}])
@@ -387,7 +390,8 @@ def delete_release(asked: Asked, number: int) -> Response:
 
 
 def upload_asset(asked: Asked, number: int) -> Response:
-    release, name = _release(asked, number), asked.query["name"]
+    release = _release(asked, number)
+    name = asked.query["name"]
     if name in {each["name"] for each in release["assets"]}:
         raise Refused(422, "Validation Failed", errors=[{"code": "already_exists"}])
     data = asked.repository.stores(asked.request.get_data())

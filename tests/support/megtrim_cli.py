@@ -149,7 +149,10 @@ _CONTEXT = multiprocessing.get_context("forkserver")
 _CONTEXT.set_forkserver_preload(
     [
         # megtrim itself loads these where it uses them.
-        *("jinja2", "scipy.optimize", "scipy.sparse.csgraph", "scipy.stats"),
+        "jinja2",
+        "scipy.optimize",
+        "scipy.sparse.csgraph",
+        "scipy.stats",
         "megtrim.__main__",
         *(each.name for each in pkgutil.walk_packages(cli.__path__, "megtrim.cli.")),
     ]

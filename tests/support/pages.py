@@ -135,7 +135,8 @@ def find_refusal(line: str) -> str:
             found = command.get_command(context, words[0]) if words else None
             if found is None:
                 return f"no verb {words[:1]}"
-            command, words = found, words[1:]
+            command = found
+            words = words[1:]
         if words:  # a verb alone may be spoken of
             command.make_context(program, words, parent=context)
     except click.exceptions.Exit:
@@ -149,7 +150,8 @@ MODEL = "tiny-mobile"
 """Of the sample engine; it plays the pages' resnet50."""
 LONGEST_S = 900
 _PLACEHOLDERS = {"OWNER": "team", " SHA ": f" {KIT_SHA} "}
-_KIT, _KIT_VERSION = "team/megtrim", "v0.2.0"
+_KIT = "team/megtrim"
+_KIT_VERSION = "v0.2.0"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,8 +15,14 @@ from typing import Any
 
 ABIS = {"armeabi-v7a", "arm64-v8a", "riscv64", "x86", "x86_64"}
 STLS = {
-    *("c++_shared", "c++_static", "gnustl_shared", "gnustl_static"),
-    *("none", "stlport_shared", "stlport_static", "system"),
+    "c++_shared",
+    "c++_static",
+    "gnustl_shared",
+    "gnustl_static",
+    "none",
+    "stlport_shared",
+    "stlport_static",
+    "system",
 }
 VERSION = re.compile(r"\d+(\.\d+(\.\d+(\.\d+)?)?)?")
 OWN_RUNTIME = {"none", "system"}

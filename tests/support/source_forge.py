@@ -49,7 +49,8 @@ class SourceForge:
         ``links`` are submodules: by path, the URL and the commit. ``modules`` is another
         .gitmodules than the one that git would write for them.
         """
-        work, bare = self.root / "work" / name, self.bare(name)
+        work = self.root / "work" / name
+        bare = self.bare(name)
         if not bare.exists():
             self.git("init", "--quiet", "--bare", "--initial-branch=main", str(bare))
             self.git("-C", str(bare), "config", "uploadpack.allowAnySHA1InWant", "true")
@@ -110,7 +111,8 @@ def _modules(links: Mapping[str, tuple[str, str]]) -> str:
 
 def _run_backend(root: Path, request: Request) -> Response:
     path = urlsplit(request.path).path
-    body, answered = root / "request", root / "answer"
+    body = root / "request"
+    answered = root / "answer"
     body.write_bytes(request.get_data())
     env = {
         "GIT_PROJECT_ROOT": str(root / "served"),
@@ -142,7 +144,8 @@ KIT_SHA = "ef37b3d1bfdb27299b83ae293700fd4ffae1856c"
 def make_kit(root: Path, *tags: str, name: str = KIT) -> str:
     forge = SourceForge(root)
     assert forge.commit("kit", {"README.md": "# The kit\n"}) == KIT_SHA
-    work, bare = root / "work" / "kit", root / "server" / f"{name}.git"
+    work = root / "work" / "kit"
+    bare = root / "server" / f"{name}.git"
     for number, tag in enumerate(tags):
         text = ("-a", "-m", "A version") if number % 2 else ()  # both forms of tags
         forge.git("-C", str(work), "tag", *text, tag)

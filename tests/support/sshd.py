@@ -120,7 +120,8 @@ def _below(pid: int) -> list[int]:
             continue
         parent = int(fields.rpartition(")")[2].split()[1])
         parents.setdefault(parent, []).append(int(folder.name))
-    found, waiting = list[int](), [pid]
+    found = list[int]()
+    waiting = [pid]
     while waiting:
         children = parents.get(waiting.pop(), [])
         found += children

@@ -13,8 +13,15 @@ _REVISION = "21.4.7075529"
 _LLVM = "14"
 _HOST_TAG = "linux-x86_64"
 _TOOLS = (
-    *("clang", "clang++", "ld.lld", "llvm-ar", "llvm-nm", "llvm-objcopy", "llvm-ranlib"),
-    *("llvm-readelf", "llvm-strip"),
+    "clang",
+    "clang++",
+    "ld.lld",
+    "llvm-ar",
+    "llvm-nm",
+    "llvm-objcopy",
+    "llvm-ranlib",
+    "llvm-readelf",
+    "llvm-strip",
 )
 _TOOLCHAIN_FILE = Path(__file__).parent / "standin.toolchain.cmake"
 

@@ -25,8 +25,12 @@ _ROOT = "FOLDER_OF_TALLIES"
 _CHECKOUT = Path(__file__).parents[2]
 _BEFORE = pytest.StashKey[frozenset[str] | None]()
 _CACHES = (
-    *("__pycache__/", ".hypothesis/", ".import_linter_cache/"),
-    *(".mypy_cache/", ".pytest_cache/", ".ruff_cache/"),
+    "__pycache__/",
+    ".hypothesis/",
+    ".import_linter_cache/",
+    ".mypy_cache/",
+    ".pytest_cache/",
+    ".ruff_cache/",
 )
 """What Python and the checkers keep next to what they read; ignored by git."""
 

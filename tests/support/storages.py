@@ -63,8 +63,18 @@ def redis_server(processes: ProcessRunner, folder: Path, settings: str = "") -> 
     port = free_port()
     (folder / "redis.conf").write_text(settings, encoding="utf-8")
     argv = (
-        *("redis-server", str(folder / "redis.conf"), "--port", str(port), "--bind", "127.0.0.1"),
-        *("--dir", str(folder), "--save", "", "--appendonly", "no"),
+        "redis-server",
+        str(folder / "redis.conf"),
+        "--port",
+        str(port),
+        "--bind",
+        "127.0.0.1",
+        "--dir",
+        str(folder),
+        "--save",
+        "",
+        "--appendonly",
+        "no",
     )
     log = folder / "redis.log"
     with processes.background(Command(argv=argv, timeout_s=0, log=log)) as server:
@@ -145,7 +155,8 @@ class _Handler(BaseHTTPRequestHandler):
 
 def _answer(stream: BufferedReader) -> bytes | list[bytes]:
     head = stream.readline()
-    kind, rest = head[:1], head[1:].rstrip()
+    kind = head[:1]
+    rest = head[1:].rstrip()
     match kind:
         case b"$":
             return stream.read(int(rest) + 2)[:-2] if int(rest) >= 0 else b""

@@ -107,7 +107,9 @@ class MadeLog:
 
 def statistics_of(test: tuple[Times, ...]) -> tuple[float, float, str, float, float]:
     """Return sum, mean, deviation, minimum and maximum, by the program's own formulas."""
-    count, total, squares = len(test), 0.0, 0.0
+    count = len(test)
+    total = 0.0
+    squares = 0.0
     whole = [each[0] for each in test]
     for ms in whole:
         total += ms

@@ -42,7 +42,9 @@ def start(tmp_path: Path) -> Callable[..., Started]:
         opened = [(os.POSIX_SPAWN_OPEN, number, path, mode, 0o644) for number in (1, 2)]
         argv = [*words, sys.executable, "-m", "megtrim", "doctor"]
         pid = os.posix_spawn(
-            *(argv[0], argv, env),
+            argv[0],
+            argv,
+            env,
             file_actions=opened,
             setsid=bool(terminal),
             setsigdef=(signal.SIGINT, signal.SIGQUIT, signal.SIGHUP),

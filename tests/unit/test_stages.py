@@ -241,7 +241,7 @@ def test_what_a_stage_asks_for_is_made_then(
     assert stages.run(TASKS, made) == (5, [0] * 5)
 
     assert got == [made.results.done[PROFILE]]
-    assert fake.worked == [BUILD.id, *[TRACE.id, OTHER.id, PROFILE, VERIFY.id, VERDICT.id]]
+    assert fake.worked == [BUILD.id, TRACE.id, OTHER.id, PROFILE, VERIFY.id, VERDICT.id]
     lines = said.getvalue()
     assert lines.index("run   verify/") < lines.index("run   build/profile\n")
     assert lines.index("done  build/profile in") < lines.index("done  verify/")

@@ -99,7 +99,9 @@ REPEATED = {
     ),
     replace(EVERYTHING, traces=("a", "b"), committed=False).again("stage build"),
     EVERYTHING.again("probe", "--input", "a=b", "--application", "app", "model", "--", "--cpu"),
-    *(EVERYTHING.verify("m/s@any"), EVERYTHING.accept(), complete(ACCEPT)),
+    EVERYTHING.verify("m/s@any"),
+    EVERYTHING.accept(),
+    complete(ACCEPT),
     f"{show_again(EVERYTHING, 'm/s@any', 'nchw44', emulated=True)} --base ../megtrim-base-out",
 }
 COMMENTED = {

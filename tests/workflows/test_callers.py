@@ -109,7 +109,7 @@ def test_events_of_a_caller(path: str, events: list[str]) -> None:
 @pytest.mark.parametrize("callers", ["CALLERS", "SEVERAL"])
 def test_a_comment_follows_the_size_check_of_its_configuration(config: str, callers: str) -> None:
     texts = workflows(replace(globals()[callers], config=config))
-    (check, forks) = ((path, parse(text, name=path)) for path, text in list(texts.items())[:2])
+    check, forks = ((path, parse(text, name=path)) for path, text in list(texts.items())[:2])
     job = forks[1].jobs["comment"]
 
     started = {"workflows": [check[1].data["name"]], "types": ["completed"]}
@@ -137,7 +137,8 @@ def test_the_callers_of_a_second_configuration_differ_in_names_alone(path: str) 
     own = path.replace(".yml", ".android.yml")
     first = caller(path)
     second = parse(workflows(android)[own], name=own)
-    one, other = next(iter(first.jobs.values())), next(iter(second.jobs.values()))
+    one = next(iter(first.jobs.values()))
+    other = next(iter(second.jobs.values()))
 
     tags = {**first.events, "push": {"tags": ["android-v[0-9]*"]}}
     after = {"workflow_run": {"workflows": ["megtrim android"], "types": ["completed"]}}
@@ -177,7 +178,8 @@ def test_several_toolchains_have_one_check_and_one_comment() -> None:
     for rule in _CALLER_RULES:
         assert list(rule(document)) == []
     *every, _, summary = document.jobs.values()
-    called, ids = workflow("size-summary"), ["size-android-arm64", "size-linux"]
+    called = workflow("size-summary")
+    ids = ["size-android-arm64", "size-linux"]
 
     assert f"{summary['name']} / {called.jobs['verdict']['name']}" == "size / verdict"
     assert (summary["needs"], summary["if"]) == (ids, "always()")
@@ -200,10 +202,8 @@ def test_several_toolchains_have_one_check_and_one_comment() -> None:
 @pytest.mark.parametrize("callers", [CALLERS, SEVERAL], ids=["one", "several"])
 def test_sizes_join_the_history_after_a_push(callers: Callers) -> None:
     document = parse(workflows(callers)[SIZE_CHECK], name="caller")
-    (*sizes, size), job = (
-        [each for name, each in document.jobs.items() if name.startswith("size")],
-        document.jobs["history"],
-    )
+    (*sizes, size) = [each for name, each in document.jobs.items() if name.startswith("size")]
+    job = document.jobs["history"]
     called = workflow("size-history")
 
     assert (job["needs"], job["if"]) == (
@@ -225,7 +225,11 @@ def test_a_team_writes_few_lines() -> None:
 
 
 ZIZMOR = (
-    *("zizmor", "--offline", "--persona=auditor", "--strict-collection", "--no-progress"),
+    "zizmor",
+    "--offline",
+    "--persona=auditor",
+    "--strict-collection",
+    "--no-progress",
     "--color=never",
     "--no-exit-codes",
 )

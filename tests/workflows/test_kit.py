@@ -70,8 +70,17 @@ def test_libraries_are_installed_by_hash_and_once(
     assert installer.calls == [
         [sys.executable, "-m", "venv", "--clear", str(folder)],
         [
-            *(str(first), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"),
-            *("--only-binary", ":all:", "--require-hashes", "-r", str(lock)),
+            str(first),
+            "-m",
+            "pip",
+            "install",
+            "--quiet",
+            "--disable-pip-version-check",
+            "--only-binary",
+            ":all:",
+            "--require-hashes",
+            "-r",
+            str(lock),
         ],
     ]
 
@@ -240,7 +249,8 @@ def test_no_job_of_a_lasting_runner_finds_libraries_of_another(
     installer: Installer, lock: Path, tmp_path: Path
 ) -> None:
     """A complete folder, by its looks, that the job before left where all jobs look."""
-    shared, own = tmp_path / "shared", tmp_path / "temp"
+    shared = tmp_path / "shared"
+    own = tmp_path / "temp"
     env = {"RUNNER_TOOL_CACHE": str(shared), "RUNNER_TEMP": str(own)}
     shared.mkdir()
     assert kit.libraries(lock, kit.cache_root(env)).is_relative_to(shared)

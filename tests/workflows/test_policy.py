@@ -17,7 +17,12 @@ ONLY_READ = {
     "ci": ("checks", "tests"),
     "size-check": ("device",),
     "trace-refresh": (
-        *("build", "device", "emulated", "link", "device-functions", "emulated-functions"),
+        "build",
+        "device",
+        "emulated",
+        "link",
+        "device-functions",
+        "emulated-functions",
         "keep-set",
     ),
     "nightly-performance": ("device",),
@@ -50,8 +55,11 @@ RIGHTS = {
 """All that the jobs may do. A line more is a decision, not a detail."""
 
 ON_DEVICES = [
-    *(("size-check", "device"), ("trace-refresh", "device"), ("trace-refresh", "device-functions")),
-    *(("nightly-performance", "device"), ("release", "device")),
+    ("size-check", "device"),
+    ("trace-refresh", "device"),
+    ("trace-refresh", "device-functions"),
+    ("nightly-performance", "device"),
+    ("release", "device"),
 ]
 DEVICE_JOBS = [(name, workflow(name).jobs[job_id]) for name, job_id in ON_DEVICES]
 LABELS = (
@@ -67,9 +75,13 @@ RUNNERS = {
 }
 """Where a workflow's jobs build; only the size check runs for forks."""
 BUILDS = {
-    *(("size-check", "build"), ("trace-refresh", "build")),
-    *(("trace-refresh", "link"), ("trace-refresh", "keep-set")),
-    *(("nightly-performance", "build"), ("release", "build"), ("release", "rebuild")),
+    ("size-check", "build"),
+    ("trace-refresh", "build"),
+    ("trace-refresh", "link"),
+    ("trace-refresh", "keep-set"),
+    ("nightly-performance", "build"),
+    ("release", "build"),
+    ("release", "rebuild"),
 }
 """Jobs that run what the project's repository holds."""
 
@@ -103,12 +115,40 @@ def test_rule_is_kept(rule: Rule, document: Document) -> None:
 
 
 EVENTS = (
-    *("branch_protection_rule", "check_run", "check_suite", "create", "delete", "deployment"),
-    *("deployment_status", "discussion", "discussion_comment", "fork", "gollum", "issue_comment"),
-    *("issues", "label", "member", "merge_group", "milestone", "page_build", "public"),
-    *("pull_request", "pull_request_review", "pull_request_review_comment"),
-    *("pull_request_target", "push", "registry_package", "release", "repository_dispatch"),
-    *("schedule", "status", "watch", "workflow_dispatch", "workflow_run", "Push", ""),
+    "branch_protection_rule",
+    "check_run",
+    "check_suite",
+    "create",
+    "delete",
+    "deployment",
+    "deployment_status",
+    "discussion",
+    "discussion_comment",
+    "fork",
+    "gollum",
+    "issue_comment",
+    "issues",
+    "label",
+    "member",
+    "merge_group",
+    "milestone",
+    "page_build",
+    "public",
+    "pull_request",
+    "pull_request_review",
+    "pull_request_review_comment",
+    "pull_request_target",
+    "push",
+    "registry_package",
+    "release",
+    "repository_dispatch",
+    "schedule",
+    "status",
+    "watch",
+    "workflow_dispatch",
+    "workflow_run",
+    "Push",
+    "",
 )
 """What may start a caller, and what is none of it."""
 ALLOWED = {
@@ -188,7 +228,8 @@ def test_only_what_the_team_started_gets_keys_and_machines(name: str, fork: bool
 @pytest.mark.parametrize("ref", ["refs/heads/main", "refs/heads/topic", "refs/tags/main"])
 @pytest.mark.parametrize("event", ["schedule", "workflow_dispatch"])
 def test_a_night_of_another_branch_writes_nothing(event: str, ref: str) -> None:
-    run, jobs = start(event, ref=ref), workflow("nightly-performance").jobs
+    run = start(event, ref=ref)
+    jobs = workflow("nightly-performance").jobs
     ours = event == "schedule" or ref == "refs/heads/main"
     passwords = {
         step["env"]["MEGTRIM_CACHE_REMOTE_SECRET"]
@@ -239,7 +280,11 @@ def test_names_of_jobs_are_stable() -> None:
         "ci": ["${{ matrix.session }}", "tests"],
         "fork-comment": ["comment"],
         "nightly-performance": [
-            *("build", "device ${{ matrix.name }}", "report", "history", "issues")
+            "build",
+            "device ${{ matrix.name }}",
+            "report",
+            "history",
+            "issues",
         ],
         "release": ["build", "rebuild", "device ${{ matrix.name }}", "prove", "attest", "publish"],
         "release-kit": ["build", "rebuild", "try", "attest", "publish"],
@@ -248,14 +293,20 @@ def test_names_of_jobs_are_stable() -> None:
         "size-summary": ["verdict"],
         "size-history": ["history"],
         "trace-refresh": [
-            *("build", "device ${{ matrix.name }}", "emulated ${{ matrix.name }}", "link"),
-            *("device functions ${{ matrix.name }}", "emulated functions ${{ matrix.name }}"),
-            *("keep set", "propose"),
+            "build",
+            "device ${{ matrix.name }}",
+            "emulated ${{ matrix.name }}",
+            "link",
+            "device functions ${{ matrix.name }}",
+            "emulated functions ${{ matrix.name }}",
+            "keep set",
+            "propose",
         ],
     }
 
 
-SUFFIX, INFIX = "${{ steps.set-up.outputs.suffix }}", "${{ steps.set-up.outputs.infix }}"
+SUFFIX = "${{ steps.set-up.outputs.suffix }}"
+INFIX = "${{ steps.set-up.outputs.infix }}"
 
 
 def uploads() -> dict[str, list[dict[str, str]]]:
@@ -273,7 +324,8 @@ def test_names_and_times_of_artifacts_are_stable() -> None:
     times = {
         name: {each.get("retention-days") for each in all_} for name, all_ in uploads().items()
     }
-    caller, kept = {"${{ inputs.retention-days }}"}, {}
+    caller = {"${{ inputs.retention-days }}"}
+    kept = {}
     for what in ("results", "proofs", "proposal", "report", "performance", "release"):
         kept[f"megtrim-{what}{SUFFIX}"] = caller
     for what in ("bundle", "bundle-functions", "draft", "draft-again"):
@@ -441,7 +493,8 @@ ONLY_TRIMMED = "steps.trim.outcome == 'success'"
         *(
             (f"trace-refresh | {job_id} | concurrency | group", f"megtrim-{group}-{CONFIG}-{REF}")
             for job_id, group in (
-                *(("build", "refresh-build"), ("link", "refresh-link")),
+                ("build", "refresh-build"),
+                ("link", "refresh-link"),
                 ("keep-set", "refresh-keep-set"),
                 *((each, "${{ matrix.artifact }}") for each in ("device", "device-functions")),
                 *((each, "${{ matrix.artifact }}") for each in ("emulated", "emulated-functions")),
@@ -454,7 +507,9 @@ ONLY_TRIMMED = "steps.trim.outcome == 'success'"
                 f"megtrim-{group}-{CONFIG}-{OWN_GROUP}",
             )
             for job_id, group in (
-                *(("build", "build"), ("verdict", "verdict"), ("late", "late")),
+                ("build", "build"),
+                ("verdict", "verdict"),
+                ("late", "late"),
                 ("device", "${{ matrix.artifact }}"),
             )
         ),
@@ -619,7 +674,8 @@ class TestDeviceJobs:
         environment = "megtrim-devices"
         # A machine of GitHub's own takes no times; which one it is, the build does not say.
         if name != "nightly-performance":
-            hosted, label = "matrix.runner == 'ubuntu-24.04-arm'", "'ubuntu-24.04-arm'"
+            hosted = "matrix.runner == 'ubuntu-24.04-arm'"
+            label = "'ubuntu-24.04-arm'"
             ours = """fromJSON(format('["self-hosted", "megtrim", {0}]', toJSON(matrix.class)))"""
             labels = f"${{{{ {hosted} && {label} || {ours} }}}}"
             environment = f"${{{{ {hosted} && 'megtrim-hosted' || 'megtrim-devices' }}}}"
@@ -688,10 +744,15 @@ def test_all_but_devices_and_writers_give_way_to_a_newer_push() -> None:
 
     assert staying == {
         *ON_DEVICES,
-        *(("trace-refresh", "propose"), ("size-history", "history")),
-        *(("nightly-performance", "history"), ("nightly-performance", "issues")),
-        *(("release", "attest"), ("release", "publish")),
-        *(("release-kit", "attest"), ("release-kit", "publish"), ("site", "publish")),
+        ("trace-refresh", "propose"),
+        ("size-history", "history"),
+        ("nightly-performance", "history"),
+        ("nightly-performance", "issues"),
+        ("release", "attest"),
+        ("release", "publish"),
+        ("release-kit", "attest"),
+        ("release-kit", "publish"),
+        ("site", "publish"),
     }
 
 
@@ -708,10 +769,18 @@ def test_tokens_go_to_single_steps() -> None:
     assert given == {
         f"kit/.venv/bin/megtrim ci github {verb}"
         for verb in (
-            *("baseline find", "wait", "publish report", "publish-fork", "propose", "base"),
-            *("history add report", "history push report", "regression-issues report"),
+            "baseline find",
+            "wait",
+            "publish report",
+            "publish-fork",
+            "propose",
+            "base",
+            "history add report",
+            "history push report",
+            "regression-issues report",
             "history push-sizes baseline",
-            *('release "release/$RELEASE"', "release-files dist"),
+            'release "release/$RELEASE"',
+            "release-files dist",
         )
     }
     assert not [job for job in jobs if "env" in job]
@@ -871,15 +940,30 @@ def test_a_release_is_built_without_caches() -> None:
 
 
 OPTIONS = (
-    *("--committed", "--no-gate", "--accept", "--draft", "--times", "--traces", "--functions"),
-    *("--again", "--reuse", "gate", "mv"),
+    "--committed",
+    "--no-gate",
+    "--accept",
+    "--draft",
+    "--times",
+    "--traces",
+    "--functions",
+    "--again",
+    "--reuse",
+    "gate",
+    "mv",
 )
 UNSEEN = {
-    *("GITHUB_TOKEN", "MEGTRIM_LANES", "MEGTRIM_IMAGE", "MEGTRIM_ENGINE_KEY", "MEGTRIM_HISTORY"),
+    "GITHUB_TOKEN",
+    "MEGTRIM_LANES",
+    "MEGTRIM_IMAGE",
+    "MEGTRIM_ENGINE_KEY",
+    "MEGTRIM_HISTORY",
     "MEGTRIM_ENGINE_HOST_KEYS",
     "MEGTRIM_PRIVATE_SOURCES",
-    *("MEGTRIM_CACHE_REMOTE", "MEGTRIM_CACHE_REMOTE_SECRET"),
-    *("LC_ALL", "TZ"),
+    "MEGTRIM_CACHE_REMOTE",
+    "MEGTRIM_CACHE_REMOTE_SECRET",
+    "LC_ALL",
+    "TZ",
 }
 
 
@@ -920,19 +1004,30 @@ def test_actions_are_given_what_they_ask_for() -> None:
 def test_what_may_fail() -> None:
     found = {step["name"] for *_, step in _all_steps() if "continue-on-error" in step}
     names = (
-        *("Find the baseline", "Check out the merge base", "Rebuild the baseline"),
+        "Find the baseline",
+        "Check out the merge base",
+        "Rebuild the baseline",
         "Bring the merge base's image",
-        *("Trim, and verify without devices", "Wait for the devices"),
-        *("Check out the history", "Find the base", "Check out the base", "Build the base"),
-        *("Bring the base's image", "Add the night to the history"),
-        *("Fetch the engine's submodules", "Fetch the base's submodules"),
+        "Trim, and verify without devices",
+        "Wait for the devices",
+        "Check out the history",
+        "Find the base",
+        "Check out the base",
+        "Build the base",
+        "Bring the base's image",
+        "Add the night to the history",
+        "Fetch the engine's submodules",
+        "Fetch the base's submodules",
         "Download the reports",
     )
     own = [step for _, step in action("conclude").steps() if "continue-on-error" in step]
 
     concluding = [
-        *("Download the results", "Download the report that was published before"),
-        *("Publish", "Upload the report", "Keep the baseline"),
+        "Download the results",
+        "Download the report that was published before",
+        "Publish",
+        "Upload the report",
+        "Keep the baseline",
     ]
 
     assert found == {*names, *concluding}
@@ -962,7 +1057,8 @@ def test_which_commits_are_checked_out() -> None:
 def test_both_rounds_ask_alike() -> None:
     jobs = workflow("trace-refresh").jobs
     for first, second in (("device", "device-functions"), ("emulated", "emulated-functions")):
-        one, other = jobs[first]["steps"][-1]["with"], jobs[second]["steps"][-1]["with"]
+        one = jobs[first]["steps"][-1]["with"]
+        other = jobs[second]["steps"][-1]["with"]
         for given in ("bundle", "sha256"):
             assert other.pop(given) == one.pop(given).replace("build", "link")
         assert one == other

@@ -77,8 +77,10 @@ jobs:
           MEGTRIM_IMAGE: ${{{{ steps.image.outputs.image }}}}
           MEGTRIM_PRIVATE_SOURCES: ${{{{ steps.sources.outputs.private }}}}
 """
-JOB, READS = "    name: two\n", "    permissions:\n      contents: read # to look\n"
-CACHE, IMAGE = "actions/upload-artifact@", "          MEGTRIM_IMAGE:"
+JOB = "    name: two\n"
+READS = "    permissions:\n      contents: read # to look\n"
+CACHE = "actions/upload-artifact@"
+IMAGE = "          MEGTRIM_IMAGE:"
 PLAN = """plan "$WORD" --to 'a;b'"""
 _BEFORE = "two: Trim comes before the image"
 _UNTOLD = "two: Trim is not shown of the image"

@@ -16,9 +16,14 @@ from megtrim.util.errors import InputError
 from megtrim.util.strict_json import dump
 from megtrim.util.value import Value
 
-_LOCAL, _CENTRAL, _END = b"PK\3\4", b"PK\1\2", b"PK\5\6"
-_UNIX, _MODE = 3, 0o100644
-_VERSION_NEEDED, _UTF_8, _DEFLATED = 20, 1 << 11, 8
+_LOCAL = b"PK\3\4"
+_CENTRAL = b"PK\1\2"
+_END = b"PK\5\6"
+_UNIX = 3
+_MODE = 0o100644
+_VERSION_NEEDED = 20
+_UTF_8 = 1 << 11
+_DEFLATED = 8
 _DATE = 1 << 5 | 1
 """1980-01-01, the first."""
 _RAW = -zlib.MAX_WBITS
@@ -98,10 +103,13 @@ def is_made_of(data: bytes, part: AarPart) -> bool:
 
     Nothing that ``data`` says of itself is believed: its streams are laid out again.
     """
-    files, streams, start = _list_files([part]), dict[str, bytes](), 0
+    files = _list_files([part])
+    streams = dict[str, bytes]()
+    start = 0
     for path in sorted(files):
         start += _measure_header(path)
-        inflater, rest = zlib.decompressobj(_RAW), data[start:]
+        inflater = zlib.decompressobj(_RAW)
+        rest = data[start:]
         try:
             content = inflater.decompress(rest, len(files[path]) + 1)
         except zlib.error:
@@ -148,9 +156,12 @@ def _measure_header(path: str) -> int:
 
 def _lay_out(files: Mapping[str, bytes], streams: Mapping[str, bytes]) -> bytes:
     """Return a zip of them; what has no stream is stored."""
-    local, central = bytearray(), bytearray()
+    local = bytearray()
+    central = bytearray()
     for path in sorted(files):
-        name, data, start = path.encode(), files[path], len(local)
+        name = path.encode()
+        data = files[path]
+        start = len(local)
         stream = streams.get(path, data)
         method = _DEFLATED if path in streams else 0
         sizes = zlib.crc32(data), len(stream), len(data), len(name), 0
@@ -164,7 +175,8 @@ def _lay_out(files: Mapping[str, bytes], streams: Mapping[str, bytes]) -> bytes:
 
 
 def parse_target(toolchain: ToolchainIdentity | Toolchain) -> AndroidTarget | None:
-    target, version = _TARGET.fullmatch(toolchain.target), _VERSION.match(toolchain.version)
+    target = _TARGET.fullmatch(toolchain.target)
+    version = _VERSION.match(toolchain.version)
     if toolchain.kind != _NDK or target is None or version is None:
         return None
     return AndroidTarget(

@@ -9,8 +9,21 @@ from megtrim.build_spec import HEADERS, LICENCES, EngineLibrary, Linkage, Toolch
 
 _HEADER_SUFFIXES = frozenset({".h", ".hh", ".hpp", ".inc", ".inl"})
 _SOURCE_SUFFIXES = _HEADER_SUFFIXES | {
-    *(".c", ".cc", ".cpp", ".cxx", ".cu", ".cuh", ".cmake", ".go", ".java", ".js", ".py", ".rs"),
-    *(".s", ".sh", ".ts"),
+    ".c",
+    ".cc",
+    ".cpp",
+    ".cxx",
+    ".cu",
+    ".cuh",
+    ".cmake",
+    ".go",
+    ".java",
+    ".js",
+    ".py",
+    ".rs",
+    ".s",
+    ".sh",
+    ".ts",
 }
 _LICENCE_NAMES = ("LICENSE", "LICENCE", "COPYING", "COPYRIGHT", "NOTICE", "PATENTS")
 

@@ -138,7 +138,8 @@ class StageFolder(Value):
         if name not in self.files:
             msg = f"{self.path} holds no {name}"
             raise KeyError(msg)
-        path, known = self.path / name, self.known.get(name)
+        path = self.path / name
+        known = self.known.get(name)
         unchanged = known is not None and is_known(path, known)
         if not unchanged and read_known(path, self.files[name]) is None:
             msg = f"{path} was damaged: {_OTHER_DIGEST}"

@@ -244,7 +244,8 @@ def render_invocation(
         outside = path.is_absolute() or ".." in path.parts
         return "" if in_job and outside else str(path)
 
-    out, baseline = render_path(options.out), render_path(options.baseline)
+    out = render_path(options.out)
+    baseline = render_path(options.baseline)
     config = render_path(options.config) or str(options.config)
     if options.baseline and not baseline:
         baseline = f"{REPORT_ARTIFACT}{suffix_of(config)}/{BASELINE_FILE}"

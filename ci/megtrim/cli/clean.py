@@ -28,8 +28,10 @@ def clean(out: Path, everything: bool, dry_run: bool, quiet: bool) -> None:
     run of the same configuration is up to date; one that compiles, compiles everything. What
     megtrim did not write stays.
     """
-    root, console = out.resolve(), open_console(quiet=quiet)
-    rows, total = [], 0
+    root = out.resolve()
+    console = open_console(quiet=quiet)
+    rows = []
+    total = 0
     for leftover in list_leftovers(root, everything=everything):
         size_bytes = leftover.size_bytes
         console.note(f"removing {leftover.what}")

@@ -7,7 +7,8 @@ from megtrim.util.errors import InputError
 
 CLOCK = "MEGTRIM_NOW"
 """A day, or a time in UTC, to take for the present: tests of waivers and proofs set it."""
-_FIRST_YEAR, _LAST_YEAR = 1980, 9000
+_FIRST_YEAR = 1980
+_LAST_YEAR = 9000
 """Files of zip archives begin with the one, and dates end soon after the other."""
 
 

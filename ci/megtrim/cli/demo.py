@@ -18,7 +18,8 @@ from megtrim.util.errors import worst_exit_code
 from megtrim.verdict.model import Verdict, parse_verdict
 from megtrim.verdict.wording import DEFERRED
 
-CONFIG, DEFERRING_CONFIG = "functions.yaml", "deferred.yaml"
+CONFIG = "functions.yaml"
+DEFERRING_CONFIG = "deferred.yaml"
 _OPTIONS = ("out", "jobs", "quiet", "quick", "device", "as_json")
 
 
@@ -31,7 +32,8 @@ def demo(context: click.Context, /, **values: Any) -> int:
     It needs no checkout and no configuration, and takes zig, or else this machine's compiler. The
     page with the results is megtrim-out/final/index.html. A second run repeats only what changed.
     """
-    source, out = find_embedded_source(), Path(values["out"])
+    source = find_embedded_source()
+    out = Path(values["out"])
     if values["as_json"]:
         status: int = context.invoke(trim, config=source / CONFIG, **values)
         return status
@@ -56,6 +58,7 @@ def _read(out: Path) -> Verdict:
 
 def _compare(functions: Verdict, deferring: Verdict) -> str:
     """Return the table of the first, with the program of the other."""
-    artifact, other = functions.artifacts[0], deferring.artifacts[0]
+    artifact = functions.artifacts[0]
+    other = deferring.artifacts[0]
     row = replace(other.sizes[-1], variant=DEFERRED)
     return render_sizes(replace(artifact, sizes=(*artifact.sizes, row), byte_map=None), functions)

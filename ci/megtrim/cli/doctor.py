@@ -41,7 +41,8 @@ class Remote(Protocol):
         """Return which tools are used, if none is missing."""
 
 
-_DOCKER, _WORK = "docker, for toolchain.image", "qemu-user, for work"
+_DOCKER = "docker, for toolchain.image"
+_WORK = "qemu-user, for work"
 _REMOTE: Mapping[str, Remote] = {"adb": adb, "ssh": ssh, "virtual-phone": virtual_phone}
 
 
@@ -85,10 +86,12 @@ def _list_needed(config: Path, processes: ProcessRunner) -> Iterator[str]:
         loaded = load_config(file)
         wanted = loaded.config.toolchain
         # Where auto finds none, zig is the one that needs no root.
-        kind, machine = "zig" if wanted.kind == "auto" else str(wanted.kind), "aarch64"
+        kind = "zig" if wanted.kind == "auto" else str(wanted.kind)
+        machine = "aarch64"
         with suppress(InputError):
             found = find_toolchain(loaded, processes.for_builds())
-            kind, machine = found.kind, found.machine
+            kind = found.kind
+            machine = found.machine
         yield _DOCKER if wanted.image else f"toolchain {kind}"
         if loaded.config.work is not None:
             yield _WORK

@@ -51,7 +51,8 @@ def open_processes() -> ProcessRunner:
 def read_invocation(options: Options, *, keep_set: Path | None = None) -> Invocation:
     from megtrim.checks.invocation import render_invocation
 
-    here, in_job = Path.cwd(), is_in_workflow()
+    here = Path.cwd()
+    in_job = is_in_workflow()
     return render_invocation(options, here=here, in_job=in_job, keep_set=keep_set)
 
 

@@ -55,7 +55,8 @@ def history_options(command: Command) -> Command:
     return add_options(
         call_with_selector,
         click.option(
-            *("--history", "folder"),
+            "--history",
+            "folder",
             type=PATH,
             default=Path(DEFAULT_FOLDER),
             show_default=True,

@@ -66,7 +66,8 @@ def needs_token(permissions: str) -> str:
 def config_path_option(note: str = "") -> Callable[[Command], Command]:
     text = "; ".join(filter(None, ("The configuration, from the top of the repository", note)))
     return click.option(
-        *("--config", "-c"),
+        "--config",
+        "-c",
         default=DEFAULT_CONFIG,
         show_default=True,
         # Another spelling would be another name of a comment or an artifact.
@@ -86,7 +87,8 @@ def out_option(help_text: str) -> Callable[[Command], Command]:
 
 
 config_option = click.option(
-    *("--config", "-c"),
+    "--config",
+    "-c",
     type=PATH,
     default=Path(DEFAULT_CONFIG),
     show_default=True,

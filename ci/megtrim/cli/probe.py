@@ -63,7 +63,8 @@ def _read_inputs(
 @running
 @json_option
 @click.option(
-    *("--input", "inputs"),
+    "--input",
+    "inputs",
     multiple=True,
     callback=_read_inputs,
     metavar="NAME=FILE",
@@ -178,7 +179,8 @@ def _make_spec(wanted: ProbeRequest, session: Session) -> RunSpec:
 
 
 def _check_command(wanted: ProbeRequest, session: Session) -> None:
-    config, name = session.request.config, wanted.application
+    config = session.request.config
+    name = wanted.application
     names = ", ".join(application.name for application in config.applications)
     if name is None:
         if config.engine.target not in applications.targets(session):

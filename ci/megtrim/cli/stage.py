@@ -99,7 +99,8 @@ def run_chain(options: Options, stage: Stage, *, leaves: bool = False) -> tuple[
     if options.again:
         clear_final(session.services.store)  # it describes results that are replaced
         session.services.store.discard(stage, options.scenario or "")
-    console, durations = session.services.console, session.services.durations
+    console = session.services.console
+    durations = session.services.durations
     if todo := stages.list_todo(wanted, session):
         describe(session)
         if durations is not None and (took := durations.describe(todo)):

@@ -16,8 +16,13 @@ NIGHT = ".github/workflows/megtrim-night.yml"
 RELEASE = ".github/workflows/megtrim-release.yml"
 """The files of the default configuration; those of others have their ids in their names."""
 CALLED = (
-    *("size-check.yml", "size-summary.yml", "size-history.yml", "fork-comment.yml"),
-    *("trace-refresh.yml", "nightly-performance.yml", "release.yml"),
+    "size-check.yml",
+    "size-summary.yml",
+    "size-history.yml",
+    "fork-comment.yml",
+    "trace-refresh.yml",
+    "nightly-performance.yml",
+    "release.yml",
 )
 _USES = re.compile(
     r"\buses: (?P<repository>\S+)/\.github/workflows/"

@@ -149,7 +149,8 @@ class Document(Value):
             known = marks if isinstance(marks, dict) else range(len(marks))
             if part not in known:
                 return mark, at
-            mark, value = marks[part], value[part]
+            mark = marks[part]
+            value = value[part]
         return mark, len(path)
 
     def file_of(self, path: KeyPath) -> str:
@@ -173,7 +174,9 @@ class Document(Value):
 class _Refusal(Exception):
     def __init__(self, line: int, found: str, expected: str) -> None:
         super().__init__(line, found, expected)
-        self.line, self.found, self.expected = line, found, expected
+        self.line = line
+        self.found = found
+        self.expected = expected
 
 
 def parse_document(raw: bytes, *, file: str, place: SourceMark | None = None) -> Document:

@@ -132,7 +132,8 @@ def _rebase(item: MarkedDict, base: PurePosixPath) -> MarkedDict:
     if not base.parts:
         return item
     own = {key: rebase(item[key]) for key in _FILES if key in item}
-    inputs, scenarios = item.get("inputs"), item.get("scenarios")
+    inputs = item.get("inputs")
+    scenarios = item.get("scenarios")
     if isinstance(inputs, MarkedDict):
         own["inputs"] = inputs.replace({name: rebase(value) for name, value in inputs.items()})
     if isinstance(scenarios, str):
@@ -157,7 +158,8 @@ def choose_toolchain(document: Document, chosen: str) -> Document:
     """Return the document as a toolchain sees it; ``chosen`` is empty for a file that has one."""
     names = toolchain_names(document)
     if chosen and document.data.get("toolchains") is None:
-        found, expected = f"no toolchains, of which {show(chosen)} was chosen", "--config FILE"
+        found = f"no toolchains, of which {show(chosen)} was chosen"
+        expected = "--config FILE"
         raise ConfigError([document.problem((), found, f"{expected}, without #{chosen}")])
     if not names:
         return document  # it has one, or a list that is reported with all other mistakes
@@ -223,7 +225,8 @@ def _is_of(item: MarkedDict, chosen: str) -> bool:
 def _put_in_place(data: MarkedDict, chosen: str) -> MarkedDict:
     entries = data["toolchains"]
     at = next(at for at, each in enumerate(entries) if each.get("name") == chosen)
-    entry, mark = entries[at], entries.marks[at]
+    entry = entries[at]
+    mark = entries.marks[at]
     compiler = {key: value for key, value in entry.items() if key in ToolchainConfig.model_fields}
     own = [key for key in _OF_ITS_OWN if entry.get(key) is not None]
     values = {"toolchain": MarkedDict(compiler, entry.marks), "keep_set": _keep_set(data, chosen)}

@@ -296,7 +296,8 @@ def _check_source(path: KeyPath, application: Application) -> Mistakes:
 
 
 def _check_toolchain(config: Config, _document: Document) -> Mistakes:
-    toolchain, packing = config.toolchain, config.trim.relocations
+    toolchain = config.toolchain
+    packing = config.trim.relocations
     kind = toolchain.kind
     for key, of_kind in KINDS_OF_TOOLCHAIN_KEY.items():
         if kind != of_kind and getattr(toolchain, key):
@@ -359,7 +360,8 @@ def _check_switches(config: Config, _document: Document) -> Mistakes:
 
 
 def _check_size_flags(config: Config, _document: Document) -> Mistakes:
-    trim, means = config.trim, config.trim.means
+    trim = config.trim
+    means = config.trim.means
     throws = not trim.minimum_size and trim.switches.exceptions is not False
     if means.unwind_tables is False and throws:
         found = "false while exceptions are on, which unwind by these tables"
@@ -416,7 +418,8 @@ def _check_limits(document: Document, path: KeyPath, budget: Budget) -> Mistakes
     if not any(values[key] for key in limits):
         yield Mistake(path, "a budget without a limit", listing(limits))
     for key, limit in limits.items():
-        soft, hard = values[key], values.get(limit.below)
+        soft = values[key]
+        hard = values.get(limit.below)
         if soft is None or not limit.below:
             continue
         written = show(document.value((*path, key)))

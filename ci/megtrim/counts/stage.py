@@ -45,30 +45,39 @@ from megtrim.trim.runs.execution import RunSpec, run_on
 from megtrim.trim.runs.scenario_runs import cache_of, make_run_spec, scenario_of
 from megtrim.util.errors import InputError, ProductFailure
 
-_REPEATS, _MORE_REPEATS = 2, 4
+_REPEATS = 2
+_MORE_REPEATS = 4
 """The latter where something varies: what does so seldom shows late."""
 _VARIANTS = ((str(Variant.PLAIN), PLAIN), (str(Variant.REDUCED), REDUCED))
-_PEAK_FILE, _PLAN, _PLAN_FILE = "peak.txt", "plan", "plan/StaticMemoryInfo.json"
+_PEAK_FILE = "peak.txt"
+_PLAN = "plan"
+_PLAN_FILE = "plan/StaticMemoryInfo.json"
 
 
 def inputs(task: Task, session: Session) -> dict[str, str]:
-    scenario, config = scenario_of(task), session.request.config
-    named, symbols = _describe(scenario, session), []
+    scenario = scenario_of(task)
+    config = session.request.config
+    named = _describe(scenario, session)
+    symbols = []
     with _note(named, "emulator"):
         named |= session.services.emulators[scenario.cpu_class.name].identity()
     with _note(named, "timer"):
         named["timer"] = str(find_timer(session.services.device(scenario)))
     named["asked"] = f"{config.work is not None} {config.memory is not None}"
     for variant, build in _VARIANTS:
-        folder, name = session.results.done[build], applications.name_of(scenario, session.request)
+        folder = session.results.done[build]
+        name = applications.name_of(scenario, session.request)
         named |= applications.digests(scenario, session, build, variant)
         symbols.append(folder.files.get(locate_named(folder, name), "none"))
     return named | {"symbols": " ".join(symbols)}
 
 
 def work(task: Task, session: Session, folder: Path) -> Use:
-    scenario, config = scenario_of(task), session.request.config
-    works, memory, reasons = dict[str, Work](), None, dict[str, str]()
+    scenario = scenario_of(task)
+    config = session.request.config
+    works = dict[str, Work]()
+    memory = None
+    reasons = dict[str, str]()
     with _note(reasons, "work"):
         works = _count(scenario, session) if config.work else works
     with _note(reasons, "memory"):
@@ -85,7 +94,8 @@ def _note(reasons: dict[str, str], name: str) -> Iterator[None]:
 
 
 def _describe(scenario: Scenario, session: Session) -> dict[str, str]:
-    device, named = session.services.device(scenario), scenario_inputs(scenario, session)
+    device = session.services.device(scenario)
+    named = scenario_inputs(scenario, session)
     if device.kind == Local.kind:  # natively, another CPU may choose other kernels
         named[f"{DEVICE_LABEL}model"] = device.facts().get("CPU model", "")
     if scenario.searches:
@@ -97,7 +107,8 @@ def _count(scenario: Scenario, session: Session) -> dict[str, Work]:
     if scenario.settings.application is not None:
         msg = "an application of your own cannot be asked for a number of iterations"
         raise InputError(msg)
-    counting, done = session.services.emulators[scenario.cpu_class.name], session.results.done
+    counting = session.services.emulators[scenario.cpu_class.name]
+    done = session.results.done
     named = _describe(scenario, session) | {"lengths": f"{LENGTHS}", "timeout": ""}
     key = binding(named | counting.identity())
     with counting.open() as emulator:
@@ -118,11 +129,13 @@ def _prepare(
     scenario: Scenario, session: Session, build: StageFolder, emulator: Device
 ) -> Callable[[], Mapping[str, Count]]:
     name = applications.name_of(scenario, session.request)
-    path, named = binary(build, name), locate_named(build, name)
+    path = binary(build, name)
+    named = locate_named(build, name)
     if not named:
         msg = f"the {build.name} build left no copy of {name} with symbols"
         raise InputError(msg)
-    table, code = read_table(build.file(named)), find_code(segments(read_linked(path), source=name))
+    table = read_table(build.file(named))
+    code = find_code(segments(read_linked(path), source=name))
     made = replace(_make_spec(scenario, session, path), dumps=False)
 
     def run(iterations: int) -> Mapping[str, Count]:
@@ -142,7 +155,9 @@ def find_timer(device: Device) -> tuple[str, ...]:
 
 
 def _measure(scenario: Scenario, session: Session) -> MemoryUse:
-    device, request, done = session.services.device(scenario), session.request, session.results.done
+    device = session.services.device(scenario)
+    request = session.request
+    done = session.results.done
     if not isinstance(device, Local):
         msg = f"a device of kind {device.kind} does not say it"
         raise InputError(msg)

@@ -25,7 +25,8 @@ from megtrim.util.value import Value
 
 LENGTHS = (1, 2)
 NO_SYMBOL = "[without a symbol]"
-_LARGEST_BYTES, _LONGEST_NAME = 64 * 1024 * 1024, 4096
+_LARGEST_BYTES = 64 * 1024 * 1024
+_LONGEST_NAME = 4096
 _BLOCK = re.compile(rb"([0-9a-f]{1,16}) ([0-9]{1,18}) ([0-9]{1,18})")
 _END = re.compile(rb"([0-9]{1,7}) blocks")
 _KIB = re.compile(rb"([0-9]{1,12})\n")
@@ -94,7 +95,8 @@ def parse_blocks(data: bytes, *, source: str) -> list[tuple[int, Count]]:
     code, in hexadecimal; at the end how many lines there are. Raises InputError.
     """
     *lines, last = data[: _LARGEST_BYTES + 1].splitlines() or [b""]
-    end, found = _END.fullmatch(last), [_BLOCK.fullmatch(line) for line in lines]
+    end = _END.fullmatch(last)
+    found = [_BLOCK.fullmatch(line) for line in lines]
     if len(data) > _LARGEST_BYTES or end is None or int(end[1]) != len(lines) or None in found:
         msg = f"{source}: found another text than the plugin writes, which ends in {last[:40]!a}"
         raise InputError(msg, hint="count it again")
@@ -115,7 +117,8 @@ def name_functions(
     for function in table.functions:  # of several at one address, the first that has a size
         if function.address not in starts or not starts[function.address].size_bytes:
             starts[function.address] = function
-    places, named = [*starts], defaultdict[str, Count](Count)
+    places = [*starts]
+    named = defaultdict[str, Count](Count)
     for offset, count in blocks:
         at = bisect_right(places, code + offset) - 1
         near = starts[places[at]] if at >= 0 else None

@@ -12,7 +12,8 @@ from megtrim.util.value import Value
 _FLAGS = re.ASCII | re.IGNORECASE
 _NUMBER = r"#?(?P<number>\d{1,3})[:\s]\s*"
 _HEX = r"[0-9a-f]{1,16}"
-_PC, _PROCESS_PC = rf"0x(?P<pc>{_HEX})", rf"0x(?P<absolute>{_HEX})"
+_PC = rf"0x(?P<pc>{_HEX})"
+_PROCESS_PC = rf"0x(?P<absolute>{_HEX})"
 
 
 FRAMES: Final = {
@@ -138,14 +139,17 @@ def read_mapping(line: str) -> MappedFile | None:
 
 def _frame(said: Mapping[str, str | None]) -> CrashFrame:
     absolute = "absolute" in said
-    file, text = said.get("file"), said.get("rest") or ""
+    file = said.get("file")
+    text = said.get("rest") or ""
     rest, groups, whole = _split(text)
     if file is None:
         file = rest
     else:
-        text, whole = file + text, whole and not rest
+        text = file + text
+        whole = whole and not rest
     if not file or _ANONYMOUS.match(file):  # code outside of files has an address of the process
-        file, absolute = "", True
+        file = ""
+        absolute = True
     elif not _is_path(file):
         whole = False
     number = said.get("number")
@@ -184,7 +188,8 @@ def _last_group(text: str) -> int | None:
     closing = text[-1:]
     if closing not in (")", "]"):
         return None
-    opening, depth = {")": "(", "]": "["}[closing], 0
+    opening = {")": "(", "]": "["}[closing]
+    depth = 0
     for at in range(len(text) - 1, -1, -1):
         depth += (text[at] == closing) - (text[at] == opening)
         if not depth:

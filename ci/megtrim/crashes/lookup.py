@@ -55,7 +55,8 @@ _NO_REGION = (
     "without trim.crash_ids an address shows the function and not its region, and an engine error "
     "in a minimum-size build is a trap, too"
 )
-_SURE_DIGITS, _FEWEST_DIGITS = 32, 8
+_SURE_DIGITS = 32
+_FEWEST_DIGITS = 8
 """Of a build id that is cut short: reporters show 16 bytes of it, from either end."""
 _SPECIAL = re.compile(r"[*?[]")
 _REGION_TRAP = re.compile(r"void midout::left_out<(.*?) ?>\(\)")
@@ -441,12 +442,14 @@ def nearest_scenario(finding: CrashFinding, keep: KeepSet) -> ScenarioRecord | N
         for candidate in finding.candidates
         if candidate.kind is CandidateKind.REGION
     }
-    best, most = None, 0
+    best = None
+    most = 0
     for record in keep.scenarios:
         shared = sum(name in names for name in record.functions)
         shared += sum(region.tag in tags for region in record.regions)
         if shared > most:
-            best, most = record, shared
+            best = record
+            most = shared
     return best
 
 

@@ -14,9 +14,11 @@ from megtrim.util.value import Value
 
 VERSION = 4
 HINT = "another version of megtrim wrote it, or it was damaged: fetch the release again"
-_TYPE_AT, _FIXED = 16, 2
+_TYPE_AT = 16
+_FIXED = 2
 _MACHINE_AT = 18
-_BRK_MASK, _BRK = 0xFFE0001F, 0xD4200000
+_BRK_MASK = 0xFFE0001F
+_BRK = 0xD4200000
 _X86_TRAPS = re.compile(rb"\x0f[\x0b\xb9]")
 _THUMB_TRAPS = re.compile(rb"(?=.\xde|[\xf0-\xff]\xf7.[\xa0-\xaf])", re.DOTALL)
 _ARM_TRAPS = re.compile(rb"(?=[\xf0-\xff].[\xf0-\xff]\xe7)", re.DOTALL)

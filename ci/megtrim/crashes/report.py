@@ -151,7 +151,8 @@ class _Crash:
         self.pid = pid
         self._enter_thread(line)
         if _HANDLER.search(line) and not self._elsewhere:
-            self.frames, self._handled = [], True  # those before it are the handler's
+            self.frames = []
+            self._handled = True  # those before it are the handler's
         elif _REGISTERS.fullmatch(line):
             self._read_words(line)
         elif (frame := read_frame(line)) is not None:
@@ -166,7 +167,8 @@ class _Crash:
         return True
 
     def report(self) -> CrashReport | None:
-        signals, frames = {*self.signals}, self.frames
+        signals = {*self.signals}
+        frames = self.frames
         at = self._pc
         if at is None and signals and signals <= {4, 5} and not self._sent:
             at = self._fault
@@ -199,7 +201,9 @@ class _Crash:
         heading = _THREAD.fullmatch(line)
         crashed = heading and (heading[1] or heading[2])
         if crashed and (self._unsure or not self.frames):
-            self.frames, self._unsure, self._elsewhere = [], False, False
+            self.frames = []
+            self._unsure = False
+            self._elsewhere = False
         elif heading and not self.frames:
             self._unsure = True
         elif heading or _OTHER_THREADS.fullmatch(line):

@@ -215,7 +215,8 @@ booted=$(getprop sys.boot_completed 2>/dev/null)
 """
 """Argument: a word, which is printed once Android has booted."""
 
-_SERIAL, _BOOT = "ro.serialno", "boot id"
+_SERIAL = "ro.serialno"
+_BOOT = "boot id"
 PROPERTIES_SCRIPT = f"""\
 # megtrim:probe
 getprop

@@ -55,7 +55,8 @@ class CountingEmulator(Value):
             yield found.start_by(options=(*_SEED, "-plugin", str(self._compile(folder))))
 
     def _compile(self, folder: Path) -> Path:
-        source, plugin = folder / "plugin.c", folder / "plugin.so"
+        source = folder / "plugin.c"
+        plugin = folder / "plugin.so"
         source.write_bytes(_PLUGIN)
         processes = self.spec.processes
         for compiler in (each for each in self.compilers if processes.which(each[0])):

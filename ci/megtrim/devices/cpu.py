@@ -29,7 +29,8 @@ def share_of_others(before: str, after: str, own_s: float) -> float | None:
 
     ``before``, ``after``: first lines of ``/proc/stat``; ``own_s``: our CPU seconds between them.
     """
-    began, ended = _parse_times(before), _parse_times(after)
+    began = _parse_times(before)
+    ended = _parse_times(after)
     if began is None or ended is None:
         return None
     total, idle = (later - earlier for earlier, later in zip(began, ended, strict=True))

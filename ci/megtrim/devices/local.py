@@ -180,7 +180,8 @@ class LocalFolder:
             on_line=on_line,
             cpus=cpus,
         )
-        before, spent_s = _read_cpu_times(), self._processes.spent_cpu_s()
+        before = _read_cpu_times()
+        spent_s = self._processes.spent_cpu_s()
         outcome = self._processes.run(command)
         run = ProgramRun(
             argv=tuple(argv),

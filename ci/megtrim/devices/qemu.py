@@ -13,8 +13,11 @@ from megtrim.util.process import Command, ProcessRunner
 
 _HINT = "on Debian: apt-get install qemu-user-static"
 _SYSTEM_FILES = (
-    *("lib/ld-linux-aarch64.so.1", "lib/ld-linux-armhf.so.3", "lib/libc.so.6"),
-    *("system/bin/linker64", "system/bin/linker"),
+    "lib/ld-linux-aarch64.so.1",
+    "lib/ld-linux-armhf.so.3",
+    "lib/libc.so.6",
+    "system/bin/linker64",
+    "system/bin/linker",
     *(f"system/{folder}/lib{name}.so" for folder in ("lib64", "lib") for name in ("c", "m", "dl")),
 )
 
@@ -54,7 +57,9 @@ def program(processes: ProcessRunner, machine: str = "aarch64") -> str | None:
 
 def find(spec: DeviceSpec, emulator: str | None = None) -> Qemu:
     """``emulator``: another than the one on the path."""
-    processes, machine, cpu = spec.processes.for_builds(), spec.machine, spec.qemu_cpu
+    processes = spec.processes.for_builds()
+    machine = spec.machine
+    cpu = spec.qemu_cpu
     emulator = emulator or program(processes, machine)
     if emulator is None:
         msg = f"qemu-{machine} is not on the path, and this machine runs no {machine} programs"
@@ -67,7 +72,9 @@ def find(spec: DeviceSpec, emulator: str | None = None) -> Qemu:
     launcher = (emulator, "-cpu", cpu, *(("-L", str(spec.sysroot)) if spec.sysroot else ()))
     version = processes.capture(emulator, "--version").splitlines()[0].strip()
     return Qemu(
-        *(spec.name, processes, spec.scratch),
+        spec.name,
+        processes,
+        spec.scratch,
         launcher=launcher,
         cpu=cpu,
         version=version,

@@ -81,14 +81,19 @@ class SshTransport:
         if socket is not None:
             self._argv = (
                 *self._argv,
-                *("-o", "ControlMaster=auto", "-o", f"ControlPersist={_KEPT_S}"),
-                *("-o", f"ControlPath={_quote_path(socket)}"),
+                "-o",
+                "ControlMaster=auto",
+                "-o",
+                f"ControlPersist={_KEPT_S}",
+                "-o",
+                f"ControlPath={_quote_path(socket)}",
             )
 
     def shell(
         self, script: str, *args: str, timeout_s: float, on_line: OnLine = None, abort: Abort = None
     ) -> CompletedCommand:
-        begin, end = new_nonce(), new_nonce()
+        begin = new_nonce()
+        end = new_nonce()
         command = Command(
             argv=self._remote(f"echo {begin}\n{frame(script, args, end)}"),
             timeout_s=timeout_s,
@@ -153,11 +158,19 @@ def address(settings: DeviceSettings) -> str:
 def options(settings: DeviceSettings, connect_s: float) -> tuple[str, ...]:
     """Never ask, never trust a new key, notice a dead peer."""
     chosen = [
-        *("BatchMode=yes", "StrictHostKeyChecking=yes", "UpdateHostKeys=no"),
-        *(f"ConnectTimeout={max(1, round(connect_s))}", "ConnectionAttempts=1"),
-        *("ServerAliveInterval=5", "ServerAliveCountMax=3"),
-        *("ClearAllForwardings=yes", "ForwardAgent=no", "ForwardX11=no", "RequestTTY=no"),
-        *("PermitLocalCommand=no", "LogLevel=ERROR"),
+        "BatchMode=yes",
+        "StrictHostKeyChecking=yes",
+        "UpdateHostKeys=no",
+        f"ConnectTimeout={max(1, round(connect_s))}",
+        "ConnectionAttempts=1",
+        "ServerAliveInterval=5",
+        "ServerAliveCountMax=3",
+        "ClearAllForwardings=yes",
+        "ForwardAgent=no",
+        "ForwardX11=no",
+        "RequestTTY=no",
+        "PermitLocalCommand=no",
+        "LogLevel=ERROR",
     ]
     if settings.known_hosts is not None:
         known = _quote_path(settings.known_hosts)

@@ -80,7 +80,8 @@ class VirtualPhone:
     def reserve(self) -> Iterator[PhoneLease]:
         spec = self._spec
         with open_scratch(spec.scratch) as folder:
-            ready, log = folder / "ready.json", folder / "log"
+            ready = folder / "ready.json"
+            log = folder / "log"
             words = (*self._start(), "--ready-file", str(ready))
             command = _command(*words, timeout_s=_START_S, log=log)
             with spec.processes.background(command, grace_s=_GRACE_S) as program:
@@ -93,10 +94,14 @@ class VirtualPhone:
         spec = self._spec
         android = _android(spec.sysroot)
         return (
-            *("start", f"{self.name[:_NAME_LENGTH]}-{os.getpid()}-{next(_NUMBERS)}"),
-            *("--adb-server", find_adb(spec.processes).program),
-            *("--cpu", spec.qemu_cpu),
-            *("--storage", str(_STORAGE_MIB)),
+            "start",
+            f"{self.name[:_NAME_LENGTH]}-{os.getpid()}-{next(_NUMBERS)}",
+            "--adb-server",
+            find_adb(spec.processes).program,
+            "--cpu",
+            spec.qemu_cpu,
+            "--storage",
+            str(_STORAGE_MIB),
             # Governors are root's to set.
             *(("--rooted",) if spec.settings.governor else ()),
             *(("--android", str(android)) if android else ()),

@@ -15,7 +15,8 @@ OTHER = "other"
 """What has a name that no row knows."""
 _UNNAMED = (*map(str, Purpose), *(f"unexplained {purpose}" for purpose in sorted(NAMED)))
 """What has no name has its purpose instead."""
-_LIBRARY, _TOOLCHAIN = "C++ library", "toolchain"
+_LIBRARY = "C++ library"
+_TOOLCHAIN = "toolchain"
 _INITIALISERS = "static initialisers"
 _MKL = (
     # Kernels are local C functions without a prefix of their own, and labels of an assembler.
@@ -67,7 +68,8 @@ def _compile(rows: _Rows) -> tuple[tuple[str, re.Pattern[str]], ...]:
     return tuple((component, re.compile(text)) for component, text in rows)
 
 
-_BY_FILE, _BY_NAME = _compile(_FILES), _compile(_NAMES)
+_BY_FILE = _compile(_FILES)
+_BY_NAME = _compile(_NAMES)
 _SPACE = re.compile(
     r"(?<![0-9])(?:6megdnn|3mgb|4lite|3lar|6midout|5megcv|7megcore|3npy|3lcg|11flatbuffers"
     r"|10half_float|6sample|3fL[SBIUD]|4dnnl|5Xbyak|3itt|7cpuinfo|6gflags|6google|8nlohmann|4llvm|3zmq)"

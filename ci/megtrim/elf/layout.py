@@ -16,27 +16,44 @@ from megtrim.util.errors import InputError
 
 ELF_MAGIC = b"\x7fELF"
 DAMAGE = (struct.error, ValueError, IndexError, OverflowError)
-ARM, X86_64, AARCH64 = 40, 62, 183
+ARM = 40
+X86_64 = 62
+AARCH64 = 183
 MACHINES = {3: "i686", ARM: "armv7l", X86_64: "x86_64", AARCH64: "aarch64", 243: "riscv64"}
 """As ``uname -m`` prints them."""
 RELATIVE = {X86_64: 8, AARCH64: 1027, ARM: 23, 3: 8}
 """By machine: the relocation that adds the address at which the file was loaded."""
-ALLOCATED, EXECUTED, WRITTEN = 0x2, 0x4, 0x1
-PROGBITS, SYMBOL_TABLE, STRINGS, NO_BITS, DYNAMIC_SYMBOLS, INDICES = 1, 2, 3, 8, 11, 18
-LOADED, DYNAMIC, LOADER, NOTES = 1, 2, 3, 4
+ALLOCATED = 0x2
+EXECUTED = 0x4
+WRITTEN = 0x1
+PROGBITS = 1
+SYMBOL_TABLE = 2
+STRINGS = 3
+NO_BITS = 8
+DYNAMIC_SYMBOLS = 11
+INDICES = 18
+LOADED = 1
+DYNAMIC = 2
+LOADER = 3
+NOTES = 4
 """Kinds of segments: what is loaded into memory, what it needs, the path of the loader, notes."""
 EXECUTABLE = 1
 REBUILD = "build or fetch the file again"
-WITH_BUILD_ID, NO_BUILD_ID = "-Wl,--build-id=sha1", "-Wl,--build-id=none"
+WITH_BUILD_ID = "-Wl,--build-id=sha1"
+NO_BUILD_ID = "-Wl,--build-id=none"
 """The compiler's flags for a build id that depends on nothing but the content, and for none."""
 _NOTE = struct.Struct("<3I")
-_OWNER, _BUILD_ID, _MAX_ID_BYTES = b"GNU\0", 3, 64
-_RELOCATABLE, _LINKED = 1, (2, 3)
+_OWNER = b"GNU\0"
+_BUILD_ID = 3
+_MAX_ID_BYTES = 64
+_RELOCATABLE = 1
+_LINKED = (2, 3)
 _WIDE = 2
 _INDEX = struct.Struct("<I")
 _MOST_SECTIONS = 1_000_000
 _MOST_SYMBOLS = 8_000_000
-_FIRST_RESERVED, _EXTENDED = 0xFF00, 0xFFFF
+_FIRST_RESERVED = 0xFF00
+_EXTENDED = 0xFFFF
 _FUNCTION = 2
 _NO_PLACES = frozenset({3, 4, 6})
 _MAPPING = re.compile(r"\$[adtx](?:\.|$)")

@@ -42,7 +42,9 @@ def divide(
     ``imports`` are the addresses of words for names that ``late`` needs. Raises ValueError.
     """
     relative = RELATIVE[layout.machine]
-    first, others, words = list[bytes](), list[bytes](), dict[int, int]()
+    first = list[bytes]()
+    others = list[bytes]()
+    words = dict[int, int]()
     names: dict[tuple[int, int], int] = {}
     for place, kind, addend in _ROW.iter_unpack(layout.content(table)):
         if place in late and place % WORD_BYTES:

@@ -29,7 +29,9 @@ from megtrim.util.input_files import read_bytes
 from megtrim.util.value import Value
 
 _MOST_BYTES = 4 * 1024**3
-_END, _NEEDED, _STRINGS = 0, 1, 5
+_END = 0
+_NEEDED = 1
+_STRINGS = 5
 _MOST_ENTRIES = 4096
 _MOST_LIBRARIES = 256
 _MOST_LINKS = 40
@@ -50,8 +52,17 @@ _NONE: Mapping[str, Path] = MappingProxyType({})
 SHARED_RUNTIME = "libc++_shared.so"
 _ENTRY_POINTS = frozenset(
     {
-        *("__cxa_allocate_exception", "__cxa_begin_catch", "__cxa_end_catch", "__cxa_throw"),
-        *("__gxx_personality_v0", "_ZdaPv", "_ZdlPv", "_Znaj", "_Znam", "_Znwj", "_Znwm"),
+        "__cxa_allocate_exception",
+        "__cxa_begin_catch",
+        "__cxa_end_catch",
+        "__cxa_throw",
+        "__gxx_personality_v0",
+        "_ZdaPv",
+        "_ZdlPv",
+        "_Znaj",
+        "_Znam",
+        "_Znwj",
+        "_Znwm",
     }
 )
 
@@ -167,7 +178,9 @@ class _Search(Value):
 
 def _inside(sysroot: Path, name: PurePosixPath) -> Path | None:
     # Absolute links are relative to the sysroot, which is the device's root folder.
-    path, waiting, links = sysroot, list(name.parts), 0
+    path = sysroot
+    waiting = list(name.parts)
+    links = 0
     while waiting:
         part = waiting.pop(0)
         if part in {"/", "."}:
@@ -214,7 +227,8 @@ def _read_loader(data: bytes, segment: Segment) -> str:
 
 
 def _read_needed(data: bytes, dynamic: Segment, header: ElfHeader) -> tuple[str, ...]:
-    table, offsets = None, []
+    table = None
+    offsets = []
     entry = struct.Struct("<QQ" if header.is_wide else "<II")
     for number in range(min(_MOST_ENTRIES, dynamic.size_bytes // entry.size)):
         tag, value = entry.unpack_from(data, dynamic.offset + number * entry.size)

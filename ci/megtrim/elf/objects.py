@@ -45,21 +45,25 @@ class ArchiveMember(NamedTuple):
 def iter_members(data: bytes | memoryview) -> Iterator[ArchiveMember]:
     if data[: len(ARCHIVE_MAGIC)] != ARCHIVE_MAGIC:
         refuse("not an archive, or a thin one")
-    at, long_names = len(ARCHIVE_MAGIC), b""
+    at = len(ARCHIVE_MAGIC)
+    long_names = b""
     while at < len(data):
         field, digits, mark = _MEMBER_HEADER.unpack_from(data, at)
         start = at + _MEMBER_HEADER.size
         end = start + _number(digits)
         if mark != _END or end > len(data):
             refuse("a damaged archive")
-        raw, kind = field.rstrip(), MemberKind.FILE
+        raw = field.rstrip()
+        kind = MemberKind.FILE
         if raw.startswith(b"#1/"):
             length = _number(raw[3:])
             if start + length > end:
                 refuse("a name that is longer than its member")
-            raw, start = bytes(data[start : start + length]).rstrip(b"\0"), start + length
+            raw = bytes(data[start : start + length]).rstrip(b"\0")
+            start = start + length
         elif raw == b"//":
-            kind, long_names = MemberKind.NAMES, bytes(data[start:end])
+            kind = MemberKind.NAMES
+            long_names = bytes(data[start:end])
         elif raw[:1] == b"/" and raw[1:].isdigit():
             name_at = _number(raw[1:])
             raw = long_names[name_at : long_names.index(b"/\n", name_at)]
@@ -80,10 +84,12 @@ def _number(digits: bytes) -> int:
 _COMPACT_RELOCATIONS = 0x40000014
 """LLVM's CREL, which no compiler writes by default."""
 _KIND = struct.Struct("<4x2B10x2H")
-_LITTLE, _RELOCATABLE = 1, 1
+_LITTLE = 1
+_RELOCATABLE = 1
 _WIDTHS = {(2, AARCH64), (2, X86_64), (1, ARM)}
 """Width, 1 for 32 bits and 2 for 64, and machine of objects that can be edited."""
-RELOCATIONS_WITH_ADDENDS, BARE_RELOCATIONS = 4, 9
+RELOCATIONS_WITH_ADDENDS = 4
+BARE_RELOCATIONS = 9
 BEHIND_THE_PLACE = (2, 4, 9, 41, 42)
 """x86-64's relocations that are relative to the end of the 4 bytes that they fill in."""
 _ARM_BRANCHES = {1: 8, 10: 4, 27: 8, 28: 8, 29: 8, 30: 4}
@@ -110,11 +116,9 @@ class ObjectFields(NamedTuple):
     """A relocation's kind, symbol and addend, if it has one, of one that does nothing."""
 
 
-_FIELDS_32 = ObjectFields(
-    *(struct.Struct("<I"), struct.Struct("<II"), 16, 20, 32, 16, 8, 4, bytes(4))
-)
+_FIELDS_32 = ObjectFields(struct.Struct("<I"), struct.Struct("<II"), 16, 20, 32, 16, 8, 4, bytes(4))
 _FIELDS_64 = ObjectFields(
-    *(struct.Struct("<Q"), struct.Struct("<QQ"), 24, 32, 48, 24, 16, 8, bytes(16))
+    struct.Struct("<Q"), struct.Struct("<QQ"), 24, 32, 48, 24, 16, 8, bytes(16)
 )
 
 
@@ -172,11 +176,17 @@ class Object(ElfLayout):
         table = self.find_table(SYMBOL_TABLE)
         if table is None:
             return {}
-        width, place_bits = self.fields.symbol_bytes, 1 if self.machine == ARM else 0
+        width = self.fields.symbol_bytes
+        place_bits = 1 if self.machine == ARM else 0
         return {
             at: Symbol(
-                *(name, table.offset + at * width, info & 15, section),
-                *(address & ~place_bits, size, bool(address & place_bits)),
+                name,
+                table.offset + at * width,
+                info & 15,
+                section,
+                address & ~place_bits,
+                size,
+                bool(address & place_bits),
             )
             for at, (name, info, section, address, size) in enumerate(self.entries(table))
             if section > 0
@@ -191,7 +201,8 @@ class Object(ElfLayout):
             return
         filled = self.content(self.sections[section.info])
         for at, (address, info) in enumerate(_BARE.iter_unpack(self.content(section))):
-            kind, entry = info & 0xFF, section.offset + at * _BARE.size
+            kind = info & 0xFF
+            entry = section.offset + at * _BARE.size
             yield Relocation(entry, address, kind, info >> 8, _read_branch(filled, address, kind))
 
 
@@ -229,7 +240,9 @@ def _read_branch(content: bytes, at: int, kind: int) -> int:
 
 def thumb_distance(first: int, second: int) -> int:
     """Return how far a Thumb branch of 4 bytes without condition leads, from where it counts."""
-    sign, one, two = first >> 10 & 1, second >> 13 & 1, second >> 11 & 1
+    sign = first >> 10 & 1
+    one = second >> 13 & 1
+    two = second >> 11 & 1
     high = (one ^ sign ^ 1) << 23 | (two ^ sign ^ 1) << 22 | (first & 0x3FF) << 12
     return (high | (second & 0x7FF) << 1) - (sign << 24)
 

@@ -47,7 +47,8 @@ def _list_misfits(data: bytes, page_bytes: int, source: str) -> Iterator[str]:
         if relro.kind != _RELRO:
             continue
         # The loader takes the right to write from whole pages, with all that shares them.
-        start, end = relro.address, relro.address + relro.memory_bytes
+        start = relro.address
+        end = relro.address + relro.memory_bytes
         around = ((start - start % page_bytes, start), (end, end + -end % page_bytes))
         for each in loaded:
             for first, last in around if each.flags & _WRITABLE else ():

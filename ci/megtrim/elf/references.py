@@ -37,18 +37,30 @@ _BARE_64 = np.dtype([("place", "<u8"), ("info", "<u8")])
 _BARE_32 = np.dtype([("place", "<u4"), ("info", "<u4")])
 _SYMBOLS_64 = np.dtype(
     [
-        *(("name", "<u4"), ("info", "u1"), ("other", "u1"), ("section", "<u2")),
-        *(("value", "<u8"), ("size", "<u8")),
+        ("name", "<u4"),
+        ("info", "u1"),
+        ("other", "u1"),
+        ("section", "<u2"),
+        ("value", "<u8"),
+        ("size", "<u8"),
     ]
 )
 _SYMBOLS_32 = np.dtype(
     [
-        *(("name", "<u4"), ("value", "<u4"), ("size", "<u4")),
-        *(("info", "u1"), ("other", "u1"), ("section", "<u2")),
+        ("name", "<u4"),
+        ("value", "<u4"),
+        ("size", "<u4"),
+        ("info", "u1"),
+        ("other", "u1"),
+        ("section", "<u2"),
     ]
 )
-_SECTION, _THREAD_LOCAL_SYMBOL, _FUNCTION = 3, 6, 2
-_UNDEFINED, _FIRST_RESERVED, _EXTENDED = 0, 0xFF00, 0xFFFF
+_SECTION = 3
+_THREAD_LOCAL_SYMBOL = 6
+_FUNCTION = 2
+_UNDEFINED = 0
+_FIRST_RESERVED = 0xFF00
+_EXTENDED = 0xFFFF
 _WORDS = (2, 38)
 """Arm's relocations whose place holds the address itself."""
 
@@ -109,14 +121,16 @@ def _read_table(layout: ElfLayout, table: PlacedSection) -> References:
     places = entries["place"].astype(np.int64)
     info = entries["info"].astype(np.int64)
     shift = 32 if layout.is_wide else 8
-    indices, kinds = info >> shift, info & ((1 << shift) - 1)
+    indices = info >> shift
+    kinds = info & ((1 << shift) - 1)
     symbols = _read_symbols(layout, table)
     if len(indices) and int(indices.max()) >= max(len(symbols), 1):
         refuse("a relocation of a symbol that is not there")
     addends, known = _find_addends(layout, table, entries, kinds)
     relative = kinds == RELATIVE.get(layout.machine, -1)
     if not len(symbols):
-        targets, usable = addends, relative & known
+        targets = addends
+        usable = relative & known
         return References(places[usable], targets[usable])
     chosen = symbols[indices]
     values = _find_values(layout, chosen)
@@ -218,7 +232,8 @@ def _read_x86_64(content: bytes, section: PlacedSection) -> References:
     count = len(octets) - 5
     if count <= 0:
         return join_references([])
-    one, two = octets[:count], octets[1 : count + 1]
+    one = octets[:count]
+    two = octets[1 : count + 1]
     calls = (one & 0xFE == 0xE8) | ((one == 0x0F) & (two & 0xF0 == 0x80))
     # An operand relative to the instruction's end, where no constant follows it.
     operands = (two & 0xC7 == 5) & np.isin(one, (0x8D, 0x8B, 0x89, 0xFF, 0x3B, 0x39, 0x03, 0x63))
@@ -227,7 +242,8 @@ def _read_x86_64(content: bytes, section: PlacedSection) -> References:
         at = np.flatnonzero(chosen)
         place = at + behind[at]
         inside = place + 4 <= len(octets)
-        at, place = at[inside], place[inside]
+        at = at[inside]
+        place = place[inside]
         raw = octets[place] | octets[place + 1] << 8 | octets[place + 2] << 16
         raw |= octets[place + 3] << 24
         targets = section.address + place + 4 + _sign(raw, 32)
@@ -242,7 +258,9 @@ def _sign(values: Addresses, bits: int) -> Addresses:
 TABLE = ".eh_frame"
 _FIELDS = struct.Struct("<II")
 _LONG = 0xFFFFFFFF
-_PC_RELATIVE, _INDIRECT, _NONE = 0x10, 0x80, 0xFF
+_PC_RELATIVE = 0x10
+_INDIRECT = 0x80
+_NONE = 0xFF
 _FORMS = {0x2: "<H", 0x3: "<I", 0x4: "<Q", 0xA: "<h", 0xB: "<i", 0xC: "<q"}
 """Numbers of a fixed size, by the lower half of an encoding."""
 _MOST_DIGITS = 10
@@ -338,12 +356,14 @@ class _Table:
         place = letters_end + 1
         for _ in range(4):  # two alignments, a register, and the size of what follows
             place = self._skip_number(place, end)
-        function, exceptions = 0, _NONE
+        function = 0
+        exceptions = _NONE
         routine: tuple[int, ...] = ()
         for letter in letters[1:]:
             if place >= end:
                 return None
-            encoding, place = self._content[place], place + 1
+            encoding = self._content[place]
+            place = place + 1
             if letter == ord("R"):
                 function = encoding
             elif letter == ord("L"):

@@ -52,7 +52,8 @@ class Purpose(StrEnum):
 STRIPPED = frozenset({Purpose.SYMBOLS, Purpose.DEBUG})
 NAMED = frozenset({Purpose.CODE, Purpose.CONSTANTS, Purpose.DATA})
 
-_NOTE, _DYNAMIC = 7, 6
+_NOTE = 7
+_DYNAMIC = 6
 _DEBUG = (".debug_", ".zdebug_")
 _RELOCATIONS = {4, 9, 19, 0x40000014, 0x60000001, 0x60000002, 0x6FFFFF00}
 _LINKING = {STRINGS, DYNAMIC_SYMBOLS, 5, _DYNAMIC, 0x6FFFFFF6, 0x6FFFFFFD, 0x6FFFFFFE, 0x6FFFFFFF}

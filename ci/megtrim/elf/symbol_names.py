@@ -29,7 +29,8 @@ _MARK = re.compile(
     # Brackets with nothing long in them, operators that look like brackets, and brackets.
     r"(operator(?:<=>|<<=?|>>=?|<=?|>=?|->\*?)|->|\(\)|\(anonymous namespace\)|[<>()])"
 )
-_OPENING, _CLOSING = frozenset("<("), frozenset(">)")
+_OPENING = frozenset("<(")
+_CLOSING = frozenset(">)")
 _CLONE = re.compile(
     r" \[clone [^]]*\]|\.llvm\.[0-9]+|\.(?:constprop|isra|part|cold|lto_priv)\b[.0-9]*|\.[0-9]+$"
 )
@@ -159,7 +160,8 @@ def fold_if_possible(name: str) -> str:
 
 
 def _fold(text: str) -> str:
-    shown, depth = [], 0
+    shown = []
+    depth = 0
     for part in _MARK.split(text):
         if part in _OPENING:
             if depth == 0:

@@ -27,7 +27,9 @@ from megtrim.util.value import Value
 
 _TRIMMED_MACHINES = ("aarch64", "armv7l", "x86_64")
 _MAX_FILE_BYTES = 4 * 1024**3
-_LOCAL, _UNDEFINED, _IFUNC = 0, 0, 10
+_LOCAL = 0
+_UNDEFINED = 0
+_IFUNC = 10
 _FUNCTIONS = (2, _IFUNC)
 _CODE_OR_DATA = (1, *_FUNCTIONS)
 _NO_NAMES = (3, 4)
@@ -223,7 +225,9 @@ def _place_bits(layout: ElfLayout) -> int:
 def _list_functions(
     symbols: PlacedSection, layout: ElfLayout
 ) -> tuple[tuple[Function, ...], frozenset[str], frozenset[str], dict[int, str]]:
-    found, ifuncs, data = [], set(), set()
+    found = []
+    ifuncs = set()
+    data = set()
     thunks: dict[int, str] = {}
     place_bits = _place_bits(layout)
     for name, info, place, address, size in layout.entries(symbols):

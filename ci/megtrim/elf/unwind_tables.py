@@ -17,7 +17,10 @@ _ENCODINGS = (1, 0x1B, 0x03, 0x3B)
 """The header's: version; and all is relative, in 4 signed bytes, but the count."""
 _ROW = struct.Struct("<ii")
 _WORDS = struct.Struct("<II")
-_LONG, _OMITTED, _RELATIVE, _INDIRECT = 0xFFFFFFFF, 0xFF, 0x10, 0x80
+_LONG = 0xFFFFFFFF
+_OMITTED = 0xFF
+_RELATIVE = 0x10
+_INDIRECT = 0x80
 _WIDTHS = {0x0: 8, 0x2: 2, 0xA: 2, 0x3: 4, 0xB: 4, 0x4: 8, 0xC: 8}
 _ALIGNMENT = 8
 
@@ -60,7 +63,8 @@ def divide(content: bytes, address: int, to: int, from_address: int) -> DividedT
     entries = [*_parse(content, address)]
     rows = sorted((each.function, each.start) for each in entries if each.common >= 0)
     last = {start for function, start in rows if function >= from_address}
-    out, places = bytearray(), dict[int, int]()
+    out = bytearray()
+    places = dict[int, int]()
     for each in entries:
         if each.start not in last:
             _move(each, content, address, out, to, places)
@@ -125,11 +129,14 @@ def _parse(content: bytes, address: int) -> Iterator[_Entry]:
 
 
 def _parse_common(content: bytes, start: int) -> tuple[_Common, tuple[tuple[int, int], ...]]:
-    version, named = content[start + 8], content.index(b"\0", start + 9)
+    version = content[start + 8]
+    named = content.index(b"\0", start + 9)
     letters = content[start + 9 : named].decode("ascii")
     at = _skip_number(content, _skip_number(content, named + 1))
     at = at + 1 if version == 1 else _skip_number(content, at)
-    pointers, data, relative = 0, _OMITTED, list[tuple[int, int]]()
+    pointers = 0
+    data = _OMITTED
+    relative = list[tuple[int, int]]()
     if not letters.startswith("z"):
         if letters:
             refuse(f"unwind tables of the form {letters!r}")
@@ -138,11 +145,14 @@ def _parse_common(content: bytes, start: int) -> tuple[_Common, tuple[tuple[int,
     for letter in letters[1:]:
         match letter:
             case "R":
-                pointers, at = content[at], at + 1
+                pointers = content[at]
+                at = at + 1
             case "L":
-                data, at = content[at], at + 1
+                data = content[at]
+                at = at + 1
             case "P":
-                encoding, at = content[at], at + 1
+                encoding = content[at]
+                at = at + 1
                 relative += _find_relative(encoding, at)
                 at += _width(encoding)
             case "S" | "B" | "G":
@@ -155,7 +165,8 @@ def _parse_common(content: bytes, start: int) -> tuple[_Common, tuple[tuple[int,
 def _parse_function(
     content: bytes, start: int, end: int, common_at: int, common: _Common, address: int
 ) -> _Entry:
-    at, width = start + 8, _width(common.pointers)
+    at = start + 8
+    width = _width(common.pointers)
     value = int.from_bytes(content[at : at + width], "little", signed=True)
     relative = [*_find_relative(common.pointers, at)]
     function = value + address + at if relative else value

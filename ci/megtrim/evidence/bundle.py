@@ -410,7 +410,8 @@ def _expect_bounded(contest: Contest, where: str) -> None:
     require(
         are_variables(contest.environment), f"{where}: environment", contest.environment, VARIABLES
     )
-    found, expected = str(contest.tolerance), "one that a difference exceeds"
+    found = str(contest.tolerance)
+    expected = "one that a difference exceeds"
     require(is_bounded(contest.tolerance), f"{where}: tolerance", found, expected)
     times = 0
     for _, contestant in contest.sides:

@@ -156,7 +156,9 @@ class TimesJudge(Value):
         raise InfrastructureFailure(why, hint=_HINT)
 
     def _read(self, brought: DeviceResult, asked: BundleContest) -> TimedContest:
-        device, result, day = brought.device, brought.result, brought.evidence.day
+        device = brought.device
+        result = brought.result
+        day = brought.evidence.day
         entry = find_device(self.devices, brought.evidence.cpu_class, device)
         if entry is None:
             msg = f"{device.name} ({device.kind}) is no device that was asked"
@@ -181,7 +183,8 @@ class TimesJudge(Value):
                 msg = f"its samples say {status}, its evidence {result.status}"
                 raise InputError(msg)
             if self.bundle not in ("", record.bundle):
-                found, expected = record.bundle[:12], self.bundle[:12]
+                found = record.bundle[:12]
+                expected = self.bundle[:12]
                 msg = f"the bundle {found} asked for it, and this one is {expected}"
                 raise InputError(msg)
         except InputError as error:

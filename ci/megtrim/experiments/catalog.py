@@ -25,7 +25,9 @@ from megtrim.util.errors import InputError
 
 BASELINE = "baseline"
 
-_PREPARE, _WARMUP, _INFERENCE = TimeStage.PREPARE, TimeStage.WARM_UP, TimeStage.INFERENCE
+_PREPARE = TimeStage.PREPARE
+_WARMUP = TimeStage.WARM_UP
+_INFERENCE = TimeStage.INFERENCE
 _FLOAT_OR_INT8 = (DataType.FLOAT32, DataType.INT8)
 _ON_CPU = ExperimentNeeds(backends=(Backend.CPU,))
 _ON_ARM = replace(_ON_CPU, architectures=("aarch64", "arm"))
@@ -114,17 +116,21 @@ EXPERIMENTS: tuple[Experiment, ...] = (
         steps=(_search("full_run"), _from_cache(_run())),
     ),
     _layout(
-        *("nchw44", "layout nchw44", replace(_ON_ARM, data_types=_FLOAT_OR_INT8)),
+        "nchw44",
+        "layout nchw44",
+        replace(_ON_ARM, data_types=_FLOAT_OR_INT8),
         slower=(_PREPARE, _WARMUP),
         faster=(_INFERENCE,),
     ),
     _layout(
-        *("nchw44-dot", "layout nchw44 with dot products"),
+        "nchw44-dot",
+        "layout nchw44 with dot products",
         replace(_ON_ARM, cpu_features=("dotprod",), data_types=_FLOAT_OR_INT8),
         faster=(_INFERENCE,),
     ),
     _layout(
-        *("nchw88", "layout nchw88"),
+        "nchw88",
+        "layout nchw88",
         replace(_ON_X86, cpu_features=("avx2",), data_types=(DataType.FLOAT32,)),
     ),
     _layout("nchw4", "layout nchw4", _ON_CUDA_INT8),
@@ -132,7 +138,8 @@ EXPERIMENTS: tuple[Experiment, ...] = (
     _layout("nchw32", "layout nchw32, for tensor cores", _ON_CUDA_INT8),
     # Its flag is described for int4, its row stands in the table of int8.
     _layout(
-        *("nchw64", "layout nchw64, for tensor cores"),
+        "nchw64",
+        "layout nchw64, for tensor cores",
         replace(_ON_CUDA_INT8, data_types=(DataType.INT4, DataType.INT8)),
     ),
     Experiment(

@@ -179,7 +179,8 @@ def why_not(experiment: Experiment, situation: Situation) -> str | None:
         return describe_unknown(missing)
     if backend is Backend.CUDA and not situation.has_gpu:
         return NO_GPU
-    machine, features = situation.architecture, situation.cpu_features
+    machine = situation.architecture
+    features = situation.cpu_features
     if needs.architectures and machine is not None and machine not in needs.architectures:
         return f"needs {join_any(needs.architectures)}, and this is {machine}"
     lacking = describe_lacking(needs.cpu_features, features)

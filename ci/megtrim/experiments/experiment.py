@@ -114,7 +114,8 @@ class Experiment(Value):
             if absent or (step.dumps and not step.transforms):
                 msg = f"{self.name}: a step reads a file that no earlier one writes"
                 raise ValueError(msg)
-            dumped, cached = dumped or step.dumps, cached or step.cache is CacheUse.WRITES
+            dumped = dumped or step.dumps
+            cached = cached or step.cache is CacheUse.WRITES
 
     @property
     def measured(self) -> Step:

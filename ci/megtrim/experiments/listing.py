@@ -57,8 +57,11 @@ def render_reference() -> str:
         within = experiment.tolerance
         outputs = f"{within.absolute:g} + {within.relative:g} of each"
         cells = (
-            *(f"[`{experiment.name}`](#{experiment.name})", experiment.row, experiment.title),
-            *(", ".join(describe_needs(experiment)), describe_effects(experiment)),
+            f"[`{experiment.name}`](#{experiment.name})",
+            experiment.row,
+            experiment.title,
+            ", ".join(describe_needs(experiment)),
+            describe_effects(experiment),
             "equal" if within.is_exact else outputs,
         )
         lines.append(f"| {' | '.join(cells)} |")

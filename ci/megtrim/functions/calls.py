@@ -14,10 +14,12 @@ from megtrim.elf.objects import thumb_distance
 from megtrim.elf.symbol_table import Function, FunctionTable
 from megtrim.util.value import Value
 
-_BRANCH_MASK, _BRANCH = 0x7C000000, 0x14000000
+_BRANCH_MASK = 0x7C000000
+_BRANCH = 0x14000000
 """aarch64: ``b`` and ``bl``, which differ in the highest bit; 26 bits are the distance."""
 _DISTANCE = (1 << 26) - 1
-_ARM_BRANCH_MASK, _ARM_BRANCH = 0x0E000000, 0x0A000000
+_ARM_BRANCH_MASK = 0x0E000000
+_ARM_BRANCH = 0x0A000000
 """32-bit Arm: ``b``, ``bl`` and ``blx``, with any condition; 24 bits are the distance."""
 _CALL = re.compile(rb"(?=(?:[\xe8\xe9]|\x0f[\x80-\x8f])(.{4}))", re.DOTALL)
 """x86_64: call, jump, and conditional jumps, each with a distance of 32 bits."""
@@ -128,6 +130,8 @@ def _find_in_thumb(content: bytes, address: int) -> Iterator[int]:
                 base -= (address + base) % 4
             yield base + thumb_distance(first, second)
         elif first & 0x380 != 0x380:  # with a condition; the others are no branches
-            one, two, low = second >> 13 & 1, second >> 11 & 1, (second & 0x7FF) << 1
+            one = second >> 13 & 1
+            two = second >> 11 & 1
+            low = (second & 0x7FF) << 1
             high = two << 19 | one << 18 | (first & 0x3F) << 12
             yield base + (high | low) - (first << 10 & 1 << 20)

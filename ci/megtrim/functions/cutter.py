@@ -29,19 +29,28 @@ from megtrim.functions.rest import BLOCK_BYTES, CODE, DATA, ENTRIES, HINT, IMPOR
 from megtrim.util.errors import ProductFailure
 from megtrim.util.value import Value
 
-_WORDS, _OWN, _BSS, _DYNAMIC = ".rela.dyn", ".data.rel.ro", ".bss", ".dynamic"
+_WORDS = ".rela.dyn"
+_OWN = ".data.rel.ro"
+_BSS = ".bss"
+_DYNAMIC = ".dynamic"
 _TABLE_MAGIC = b"megtrim: the table of a rest, 2\0"
 _HEAD = struct.Struct("<16s40sQ")
 _MAGIC = b"megtrim rest 2\n\0"
 _TABLE = struct.Struct(f"<32s19Q64s64s{WORD_BYTES * IMPORTS}x")
-_NAME_BYTES, _HASH_BYTES = 63, 32
-_ENTRY, _INSTRUCTION_BYTES = struct.Struct("<II"), 4
+_NAME_BYTES = 63
+_HASH_BYTES = 32
+_ENTRY = struct.Struct("<II")
+_INSTRUCTION_BYTES = 4
 _SEGMENT = struct.Struct("<IIQQQQQQ")
 _SECTION_HEADER = struct.Struct("<IIQQQQIIQQ")
-_PAIR, _WORD = struct.Struct("<QQ"), struct.Struct("<Q")
-_SEGMENTS_AT, _SECTIONS_AT = 32, 40
-_UNWIND_ROWS, _READ_ONLY = 0x6474E550, 0x6474E552
-_ROWS_BYTES, _RELATIVE_ROWS = 8, 0x6FFFFFF9
+_PAIR = struct.Struct("<QQ")
+_WORD = struct.Struct("<Q")
+_SEGMENTS_AT = 32
+_SECTIONS_AT = 40
+_UNWIND_ROWS = 0x6474E550
+_READ_ONLY = 0x6474E552
+_ROWS_BYTES = 8
+_RELATIVE_ROWS = 0x6FFFFFF9
 """Of the loader's table, in the dynamic section."""
 
 
@@ -71,10 +80,13 @@ def _align(address: int, to: int) -> int:
 
 class _Cutter:
     def __init__(self, data: bytes, name: str) -> None:
-        self._data, self._name = data, name
+        self._data = data
+        self._name = name
         self._layout = layout = ElfLayout(data)
         self._found = found = {each.name: each for each in layout.sections}
-        self._code, self._words, self._rows = found[CODE], found.get(_WORDS), found.get(ROWS)
+        self._code = found[CODE]
+        self._words = found.get(_WORDS)
+        self._rows = found.get(ROWS)
         between = range(found[_BSS].address + 1, self._code.address)
         behind = [each for each in (self._words, self._rows) if each and each.address in between]
         self._tail = min((*behind, self._code), key=lambda each: each.address)
@@ -111,12 +123,27 @@ class _Cutter:
         behind = -((start - listed) // BLOCK_BYTES) + 1
         head = _HEAD.pack(_MAGIC, parse_build_id(self._data).encode(), len(rest))
         table = _TABLE.pack(
-            *(_TABLE_MAGIC, here, begin, begin + len(rest), listed, start, BLOCK_BYTES),
-            *(len(blocks), data, behind),
-            *(self._own.start, len(self._own) // WORD_BYTES, own_bits, *self._find_protected()),
-            *(self._late.start, len(self._late) // WORD_BYTES, late_bits),
-            *(self._late.start, listed),
-            *(head, f"{self._name}{REST_SUFFIX}".encode()[:_NAME_BYTES]),
+            _TABLE_MAGIC,
+            here,
+            begin,
+            begin + len(rest),
+            listed,
+            start,
+            BLOCK_BYTES,
+            len(blocks),
+            data,
+            behind,
+            self._own.start,
+            len(self._own) // WORD_BYTES,
+            own_bits,
+            *self._find_protected(),
+            self._late.start,
+            len(self._late) // WORD_BYTES,
+            late_bits,
+            self._late.start,
+            listed,
+            head,
+            f"{self._name}{REST_SUFFIX}".encode()[:_NAME_BYTES],
         )
         digests = (hashlib.blake2b(each, digest_size=_HASH_BYTES) for each in blocks)
         table += b"".join(each.digest() for each in digests)
@@ -129,7 +156,8 @@ class _Cutter:
 
     def _list(self, functions: Sequence[int], begin: int, listed: int) -> bytes:
         """Functions that share an instruction are not in the list."""
-        entries, before = bytearray(), begin
+        entries = bytearray()
+        before = begin
         for at, behind in pairwise((*functions, listed)):
             if at >= self._code.address and behind - at >= _INSTRUCTION_BYTES:
                 entries += _ENTRY.pack(at - before, 0)
@@ -137,7 +165,8 @@ class _Cutter:
         return bytes(entries)
 
     def _divide_words(self, imports: range) -> DividedWords:
-        table, own = self._words, self._found[_OWN]
+        table = self._words
+        own = self._found[_OWN]
         if table is None:
             return DividedWords(rows=b"", relative=0, words={})
         words = loader_words.divide(self._layout, table, self._own, self._late, imports)
@@ -160,7 +189,8 @@ class _Cutter:
 
     def _divide_unwind_tables(self) -> int:
         """Return where the header of their rows is."""
-        rows, entries = self._rows, self._found.get(ENTRIES)
+        rows = self._rows
+        entries = self._found.get(ENTRIES)
         to = _align(self._tail.address + len(self._image), WORD_BYTES)
         if rows is None or entries is None or self._tail is self._code:
             return to
@@ -238,7 +268,8 @@ class _Cutter:
         for number, each in enumerate(self._layout.sections):
             raw = [*_SECTION_HEADER.unpack_from(self._data, self._layout.header_at(number))]
             if each.name in {CODE, DATA}:
-                raw[1], raw[4] = NO_BITS, len(self._first)
+                raw[1] = NO_BITS
+                raw[4] = len(self._first)
             elif each in self._moved:
                 start = self._moved[each].start
                 raw[3:6] = start, self._offset(start), len(self._moved[each])

@@ -45,11 +45,24 @@ of memory chunks that trapped under another environment, and a queue that grew o
 
 THROW = "__cxa_throw"
 _UNWINDING = (
-    *("__gxx_personality_v0", "_Unwind_*", "unw_*", "libunwind::*", "__clang_call_terminate"),
-    *("__cxa_begin_catch", "__cxa_end_catch", "__cxa_rethrow", "__cxa_free_exception"),
-    *("__cxxabiv1::*_type_info::*", "__dynamic_cast", "std::terminate", "*terminate_handler*"),
+    "__gxx_personality_v0",
+    "_Unwind_*",
+    "unw_*",
+    "libunwind::*",
+    "__clang_call_terminate",
+    "__cxa_begin_catch",
+    "__cxa_end_catch",
+    "__cxa_rethrow",
+    "__cxa_free_exception",
+    "__cxxabiv1::*_type_info::*",
+    "__dynamic_cast",
+    "std::terminate",
+    "*terminate_handler*",
     # On 32-bit Arm.
-    *("__aeabi_unwind_cpp_pr*", "__gnu_*nwind*", "__cxa_type_match", "__cxa_*_cleanup"),
+    "__aeabi_unwind_cpp_pr*",
+    "__gnu_*nwind*",
+    "__cxa_type_match",
+    "__cxa_*_cleanup",
 )
 """Functions that a thrown exception needs, and that are reached by tables, not by direct calls."""
 _NEAR = 3
@@ -149,7 +162,8 @@ class _Search:
     def near(self, text: str) -> Iterable[str]:
         if "/" in text:
             folders = (_place(file).strip("/").rpartition("/")[0] for file in self._origins.files)
-            known, words = {f"{folder}/" for folder in folders if folder}, {text}
+            known = {f"{folder}/" for folder in folders if folder}
+            words = {text}
         else:
             known = {*identifiers(self._lines.split())}
             words = {*WORD.findall(text)} - known - NOT_SPELLED_OUT

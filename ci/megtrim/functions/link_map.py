@@ -95,7 +95,8 @@ def _parts(data: bytes) -> Iterator[tuple[int, int, bytes]]:
     rows = [(at, size, own, file) for at, size, own, file, _ in _rows(data)]
     placed = True
     for at, size, own, file in rows:
-        address, size_bytes = int(at, 16), int(size, 16)
+        address = int(at, 16)
+        size_bytes = int(size, 16)
         if own:
             # Debug information has address 0, and its parts have their places in it as addresses.
             placed = address > 0 and not _IN_NO_PLACE.match(own)

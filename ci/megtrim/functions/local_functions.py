@@ -24,7 +24,8 @@ from megtrim.util.errors import InputError
 _AARCH64_TRAP = bytes.fromhex("200020d4")  # brk #1
 _X86_64_TRAP = bytes.fromhex("0f0b")  # ud2
 _AARCH64_BRK = 0xD4200000  # brk, with its number in bits 5 to 20
-_FIRST_BRK, _BRKS = 0x400, 0xFC00
+_FIRST_BRK = 0x400
+_BRKS = 0xFC00
 """First number of ``brk``, and how many: compilers trap with 1 and 1000, which must not fold."""
 _ARM_TRAP = bytes.fromhex("fedeffe7")  # udf #65006; half of it is Thumb's udf #254
 _UDFS = 0xF900
@@ -121,7 +122,9 @@ class _CodeBuffer:
         return None
 
 
-_NO_TYPE, _FUNCTION, _SECTION = 0, 2, 3
+_NO_TYPE = 0
+_FUNCTION = 2
+_SECTION = 3
 _PADDING_BYTES = 16
 _COLD = ".cold"
 

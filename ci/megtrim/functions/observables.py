@@ -64,10 +64,25 @@ _OURS = "megtrim_"
 _BEFORE_PROBES = frozenset(
     {
         # On the way to the runtime's own start, or assembled from pieces of several files.
-        *("_start", "_start_c", "_start_main", "_init", "_fini", "__libc_start_main"),
+        "_start",
+        "_start_c",
+        "_start_main",
+        "_init",
+        "_fini",
+        "__libc_start_main",
         # A loader calls a program's own allocator before anything else of the program runs.
-        *("malloc", "calloc", "realloc", "reallocarray", "free", "cfree", "malloc_usable_size"),
-        *("aligned_alloc", "memalign", "posix_memalign", "valloc", "pvalloc"),
+        "malloc",
+        "calloc",
+        "realloc",
+        "reallocarray",
+        "free",
+        "cfree",
+        "malloc_usable_size",
+        "aligned_alloc",
+        "memalign",
+        "posix_memalign",
+        "valloc",
+        "pvalloc",
     }
 )
 
@@ -125,12 +140,14 @@ def _sharing_code(table: FunctionTable) -> Iterable[tuple[str, ...]]:
             above[name] = name = above[above[name]]
         return name
 
-    end, last = 0, ""
+    end = 0
+    last = ""
     for function in table.functions:
         if function.size_bytes and function.address < end:
             above[first(function.name)] = first(last)
         if function.address + function.size_bytes > end:
-            end, last = function.address + function.size_bytes, function.name
+            end = function.address + function.size_bytes
+            last = function.name
         part = COLD.fullmatch(function.name)
         if part and part[1] in above:
             above[first(function.name)] = first(part[1])

@@ -199,7 +199,8 @@ def _place(
     function: Function, data: bytes, segments: tuple[Segment, ...], machine: str
 ) -> _Probe | None:
     """None if a trap would not replace a whole instruction."""
-    trap, address = _TRAPS[machine, function.thumb], function.address
+    trap = _TRAPS[machine, function.thumb]
+    address = function.address
     width = len(trap)
     for each in segments if address % width == 0 else ():
         if each.flags & EXECUTABLE and 0 <= address - each.address <= each.size_bytes - width:

@@ -48,21 +48,32 @@ _SCRIPT = """SECTIONS {%s : { *(.eh_frame_hdr) }
 _EXPORT = "VERSION { { global: megtrim_rest; }; }\n"
 ROOM_BYTES = 64
 """Before the deferred code, for what the unwind tables need beyond what they had."""
-CODE, DATA, ROWS, ENTRIES = ".megtrim_rest", ".megtrim_data", ".eh_frame_hdr", ".eh_frame"
-_MARK, _DATA_MARK = b".rest", b".rdat"
-_TEXT, _EXCEPTIONS = ".text", ".gcc_except_table"
+CODE = ".megtrim_rest"
+DATA = ".megtrim_data"
+ROWS = ".eh_frame_hdr"
+ENTRIES = ".eh_frame"
+_MARK = b".rest"
+_DATA_MARK = b".rdat"
+_TEXT = ".text"
+_EXCEPTIONS = ".gcc_except_table"
 BLOCK_BYTES = 65_536
 IMPORTS = 256
 """Most names in other files that deferred data may refer to."""
 _WRAPPED = ("sigaction", "sigprocmask", "pthread_sigmask", "signal")
 _OURS = "megtrim_rest"
-_SYMBOL, _NUMBER = struct.Struct("<I20x"), struct.Struct("<I")
-_BY_TABLE, _PAGE, _LOAD = range(300, 314), 311, 312
+_SYMBOL = struct.Struct("<I20x")
+_NUMBER = struct.Struct("<I")
+_BY_TABLE = range(300, 314)
+_PAGE = 311
+_LOAD = 312
 """Relocations of arm64 for the linker's table of addresses; those of adrp and ldr for an entry."""
 _COMPUTED = {_PAGE: 275, _LOAD: 277}
-_WORD_LOADS, _WORD_LOAD, _ADD = 0xFFC00000, 0xF9400000, 0x91000000
+_WORD_LOADS = 0xFFC00000
+_WORD_LOAD = 0xF9400000
+_ADD = 0x91000000
 _WEAK = 2
-_FUNCTION, _THREAD_LOCAL = 2, 0x400
+_FUNCTION = 2
+_THREAD_LOCAL = 0x400
 IDENTITY = hashlib.sha256(f"{RUNTIME}{_SCRIPT}{_LOADERS_TABLE}{_EXPORT}".encode()).hexdigest()
 """Of how a program gets at its rest."""
 HINT = "this linker cannot place functions as megtrim needs it: trim.level: function"
@@ -167,7 +178,8 @@ def _address(unit: Object, near: Container[str]) -> Iterator[Edit]:
         for name, info, section, _, _ in unit.entries(table)
     ]
     for at, filling in unit.relocated.items():
-        section, content = unit.sections[at], unit.content(unit.sections[at])
+        section = unit.sections[at]
+        content = unit.content(unit.sections[at])
         found = [
             (each, _NUMBER.unpack_from(content, each.address)[0])
             for number in filling
@@ -190,7 +202,8 @@ def _address(unit: Object, near: Container[str]) -> Iterator[Edit]:
 
 def _rename(unit: Object, moved: Mapping[int, bytes]) -> Iterator[Edit]:
     """Mark the names of the sections, unless something else shares the bytes of one."""
-    texts, symbols = unit.section_names, unit.find_table(SYMBOL_TABLE)
+    texts = unit.section_names
+    symbols = unit.find_table(SYMBOL_TABLE)
     if texts is None:
         return
     users = [

@@ -22,8 +22,16 @@ _LARGEST_ARCHIVE_BYTES = 64 * 1024 * 1024
 _LARGEST_FILE_BYTES = 64 * 1024 * 1024
 _MOST_ENTRIES = 1000
 _DAMAGED = (
-    *(zipfile.BadZipFile, zipfile.LargeZipFile, zlib.error, struct.error, OSError),
-    *(EOFError, NotImplementedError, OverflowError, RuntimeError, ValueError),
+    zipfile.BadZipFile,
+    zipfile.LargeZipFile,
+    zlib.error,
+    struct.error,
+    OSError,
+    EOFError,
+    NotImplementedError,
+    OverflowError,
+    RuntimeError,
+    ValueError,
 )
 
 

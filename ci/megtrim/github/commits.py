@@ -50,7 +50,8 @@ def list_rewrites(api: Api, repository: str, branch: str) -> tuple[str, ...]:
     found: list[str] = []
     for kind, what in (("force_push", "pushed by force"), ("branch_deletion", "deleted")):
         try:
-            path, wanted = f"/repos/{repository}/activity", {**asked, "activity_type": kind}
+            path = f"/repos/{repository}/activity"
+            wanted = {**asked, "activity_type": kind}
             for page in api.pages(path, params=wanted, most=_MOST_REWRITES):
                 known = page.get("actor")  # null if the account was deleted
                 who = text_at(page, "actor", "login") if known else "someone"

@@ -204,7 +204,8 @@ def _validate(adapter: TypeAdapter[T], value: Any, start: str) -> T:
 
 
 def _read_document(path: Path) -> Any:
-    shown, most = f"GITHUB_EVENT_PATH: {one_line(str(path))}", LARGEST_EVENT_BYTES
+    shown = f"GITHUB_EVENT_PATH: {one_line(str(path))}"
+    most = LARGEST_EVENT_BYTES
     data = read_bytes(path, most_bytes=most, expected="an event", shown=shown, hint=_HINT)
     try:
         document = json.loads(data)

@@ -59,7 +59,8 @@ def wait(
         return WaitResult(pending=None, text="there are no device jobs")
     began = clock()
     watch = _Watch(limits)
-    between_s, reported = SHORTEST_PAUSE_S, ""
+    between_s = SHORTEST_PAUSE_S
+    reported = ""
     while True:
         try:
             statuses = _fetch_statuses(api, event)

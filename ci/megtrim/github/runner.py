@@ -106,7 +106,8 @@ def parse_build_runner(text: str) -> tuple[str, ...]:
             labels = []
     plain = all(isinstance(label, str) and _LABEL.fullmatch(label) for label in labels)
     if not plain or not 0 < len(labels) <= _MOST_LABELS:
-        found, expected = repr(text[:80]), "a label or a JSON list of labels"
+        found = repr(text[:80])
+        expected = "a label or a JSON list of labels"
         msg = f"the input build-runner: found {found}, expected {expected}"
         raise InputError(msg, hint='such as linux-16, or ["self-hosted", "builder"]')
     return tuple(labels)

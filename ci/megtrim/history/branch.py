@@ -164,7 +164,8 @@ class DataBranch:
         if not blobs:
             return []
         with tempfile.TemporaryDirectory(prefix="megtrim-history-") as scratch:
-            asked, answered = Path(scratch, "asked"), Path(scratch, "answered")
+            asked = Path(scratch, "asked")
+            answered = Path(scratch, "answered")
             asked.write_text("".join(f"{blob}\n" for blob in blobs.values()), encoding="ascii")
             outcome = self._run("cat-file", "--batch", stdin=asked, stdout_to=answered)
             if not outcome.ok:
@@ -234,7 +235,8 @@ def _split_batch(data: bytes, count: int) -> list[bytes]:
         if end < 0 or len(header) != 3 or not header[2].isdigit():
             msg = "git cat-file printed no object where one was asked for"
             raise InfrastructureFailure(msg)
-        start, size = end + 1, int(header[2])
+        start = end + 1
+        size = int(header[2])
         contents.append(data[start : start + size])
         place = start + size + 1
     return contents

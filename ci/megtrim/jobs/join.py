@@ -359,7 +359,8 @@ def join_times(
         raise InputError(msg, hint=_HINT)
     expect_configuration("the bundle", bundle.config, verdict.invocation.config)
     if verdict.engine.digest != times.engine:
-        found, expected = times.engine[:12], verdict.engine.digest[:12]
+        found = times.engine[:12]
+        expected = verdict.engine.digest[:12]
         msg = f"the bundle is of the engine {found}, the verdict of {expected}"
         raise InputError(msg, hint=_HINT)
     if verdict.performance is not None:
@@ -418,7 +419,8 @@ def _take(
         return replace(outcome, failure=failure)
     if found.result is None:
         return replace(outcome, result=_make_result(asked, skipped=found.skipped))
-    device, emulated = found.device, found.device.kind in EMULATED
+    device = found.device
+    emulated = found.device.kind in EMULATED
     result = _make_result(
         asked, device=device, emulated=emulated, contest=asked.held, measured=found.result
     )

@@ -128,7 +128,8 @@ def select(session: Session, purpose: JobPurpose, proofs: EvidenceSet) -> Select
         return Selection(asked=tuple(bound), proven=())
     if purpose is JobPurpose.RECORD:
         return Selection(asked=tuple(_bind_linked_scenarios(session)), proven=())
-    runners, known = runner_classes(session.request), newest(proofs.entries)
+    runners = runner_classes(session.request)
+    known = newest(proofs.entries)
     devices = list_devices(session.request, purpose)
     max_age_s = session.request.config.verify.max_age_s
     asked: list[tuple[Scenario, str]] = []
@@ -174,12 +175,14 @@ def _describe_contest(task: Task, session: Session) -> BundleContest:
     if any(need not in results.done for need in task.needs):
         failures = (results.failed[need] for need in task.needs if need in results.failed)
         failure = next(failures, None)
-        reason, unheld = failure.message if failure else NOT_HELD, status_of_failure(failure)
+        reason = failure.message if failure else NOT_HELD
+        unheld = status_of_failure(failure)
     else:
         planned = plan_for_runner(task, session)
         if not isinstance(planned, str):
             return perf.describe_contest(task, session, planned)
-        reason, unheld = planned, PerformanceStatus.SKIPPED
+        reason = planned
+        unheld = PerformanceStatus.SKIPPED
     return perf.describe_contest(task, session, None, unheld=unheld, reason=reason)
 
 
@@ -266,7 +269,8 @@ def _list_builds(session: Session, purpose: JobPurpose) -> Mapping[Variant, Stag
 
 
 def _forms(name: str, session: Session, purpose: JobPurpose) -> Iterator[tuple[str, Path]]:
-    builds, links = _list_builds(session, purpose), session.results.done.get(LINKED)
+    builds = _list_builds(session, purpose)
+    links = session.results.done.get(LINKED)
     if purpose is JobPurpose.RECORD and links is not None:
         for label, path in (
             *(
@@ -340,7 +344,8 @@ def _scenario(
     purpose: JobPurpose,
     put: Callable[[Path], str],
 ) -> BundleScenario:
-    settings, loaded = scenario.settings, session.request.loaded
+    settings = scenario.settings
+    loaded = session.request.loaded
     searches = purpose is JobPurpose.TRACE and scenario.searches
     known = not scenario.searches or search_task(scenario) in session.results.done
     cache = cache_of(scenario, session) if known and not searches else None

@@ -219,7 +219,8 @@ class _Worker:
 
     def _trace(self, scenario: BundleScenario, spec: RunSpec, lease: Lease) -> EvidenceResult:
         profile = self._program(Variant.PROFILE, scenario)
-        cache_digest, time_s = None, 0.0
+        cache_digest = None
+        time_s = 0.0
         try:
             if scenario.search:
                 cache, ran = tracing.search(scenario.id, spec, lease, self._note)
@@ -262,7 +263,8 @@ class _Worker:
         )
 
     def _time(self, contest: BundleContest, lease: Lease) -> EvidenceResult:
-        bundle, machine = self.job.bundle, self.machines[lease.name]
+        bundle = self.job.bundle
+        machine = self.machines[lease.name]
         features = read_device_features(machine.kind, bundle.machine, machine.facts)
         if lacking := describe_lacking(contest.cpu_features, features):
             return make_skipped_result(contest, lacking)
@@ -304,7 +306,8 @@ class _Worker:
 
     def _note(self, seen: RunResult) -> None:
         run: ProgramRun = seen.run
-        self.log, self.crash = run.stderr, run.crash
+        self.log = run.stderr
+        self.crash = run.crash
 
     def _keep(self, data: bytes, most: int, what: str) -> str:
         if len(data) > most:

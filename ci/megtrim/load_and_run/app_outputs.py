@@ -38,7 +38,8 @@ def parse_written(data: bytes, *, name: str, source: str) -> OutputFile:
 
     header = npy.parse_header(data, source=source)
     npy.expect_whole(header, len(data), source=source)
-    body, number = data[header.size :], header.number
+    body = data[header.size :]
+    number = header.number
     if number is None:
         records = body, math.prod(header.shape)
         return OutputFile(name=name, data=data, tensor=None, records=records)

@@ -48,8 +48,10 @@ def parse_dump(data: bytes, *, name: str, source: str) -> Tensor:
     dimensions = list(struct.unpack_from(f"<{places}I", data, _HEADER.size))
     while dimensions and dimensions[-1] == 0:
         dimensions.pop()
-    shape, element = tuple(dimensions), BY_NUMBER[number]
-    size, possible = len(data) - start, {0}
+    shape = tuple(dimensions)
+    element = BY_NUMBER[number]
+    size = len(data) - start
+    possible = {0}
     if shape:  # rows of small elements may be padded to a byte
         row = -(-shape[-1] * element.bits // 8)
         possible = {-(-math.prod(shape) * element.bits // 8), math.prod(shape[:-1]) * row}
@@ -79,7 +81,8 @@ def compare(plain: Tensor, reduced: Tensor, tolerance: Tolerance) -> Comparison:
             )
     if plain.data == reduced.data:
         return Comparison(equal=True, largest_difference=0.0, text="")
-    expected, found = numbers_of(plain), numbers_of(reduced)
+    expected = numbers_of(plain)
+    found = numbers_of(reduced)
     difference = float(np.max(parity.differences(expected, found), initial=0.0))
     may_differ = BY_NAME[plain.dtype].is_float and not tolerance.is_exact
     if may_differ and parity.within(expected, found, tolerance):

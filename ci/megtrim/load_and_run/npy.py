@@ -26,8 +26,15 @@ LONGEST_HEADER = 16 * 1024
 _MOST_DIMENSIONS = 32
 _LONGEST_SIDE = 2**63 - 1
 _FAILURES = (
-    *(ValueError, TypeError, KeyError, IndexError, OverflowError, SyntaxError),
-    *(MemoryError, RecursionError, tokenize.TokenError),
+    ValueError,
+    TypeError,
+    KeyError,
+    IndexError,
+    OverflowError,
+    SyntaxError,
+    MemoryError,
+    RecursionError,
+    tokenize.TokenError,
 )
 _OF_DTYPE = {"Float32": "<f4", "Int8": "|i1", "QuantizedS8": "|i1", "Uint8": "|u1", "Int32": "<i4"}
 _STEPS = 97
@@ -137,7 +144,8 @@ def apply_change(data: bytes, change: NpyMutation, *, source: str) -> bytes | No
     array = read_array(data, source=source)
     if array is None:
         return None
-    image, made = array.ndim == _IMAGE_DIMENSIONS, array
+    image = array.ndim == _IMAGE_DIMENSIONS
+    made = array
     if change is NpyMutation.VALUES:
         # The same numbers, so that a good input stays one.
         made = array.reshape(-1)[::-1].reshape(array.shape)

@@ -16,7 +16,8 @@ FIRMWARE = "firmware:"
 
 MOST_POLICIES = 64
 MOST_COOLING = 64
-COLDEST_C, HOTTEST_C = -60.0, 200.0
+COLDEST_C = -60.0
+HOTTEST_C = 200.0
 
 _LIGHT = 1
 _STATUSES = ("none", "light", "moderate", "severe", "critical", "emergency", "shutdown")
@@ -66,7 +67,8 @@ class Reading(Value):
         for what, degrees in (("cpu_c", self.cpu_c), ("battery_c", self.battery_c)):
             fits = degrees is None or COLDEST_C <= degrees <= HOTTEST_C
             _require(fits, what, degrees)
-        percent, status = self.battery_percent, self.thermal_status
+        percent = self.battery_percent
+        status = self.thermal_status
         _require(percent is None or 0 <= percent <= 100, "battery_percent", percent)
         _require(status is None or 0 <= status < len(_STATUSES), "thermal_status", status)
         _require(len(self.policies) <= MOST_POLICIES, "policies", len(self.policies))
@@ -89,7 +91,8 @@ class Reading(Value):
         capped = next((policy for policy in self.policies if policy.capped), None)
         if capped is None:
             return ""
-        allowed, capable = megahertz(capped.allowed_khz), megahertz(capped.capable_khz)
+        allowed = megahertz(capped.allowed_khz)
+        capable = megahertz(capped.capable_khz)
         return f"{capped.name} is held to {allowed} of {capable}"
 
     @property
@@ -125,7 +128,8 @@ class Conditions(Value):
         return f"time not valid: {self.invalid}" if self.invalid else ""
 
     def lines(self) -> tuple[str, ...]:
-        before, after = self.before, self.after
+        before = self.before
+        after = self.after
         found = [
             ("CPU", _change(_degrees(before.cpu_c), _degrees(after.cpu_c))),
             ("battery", _change(_battery(before), _battery(after))),
@@ -152,7 +156,8 @@ def _degrees(degrees: float | None) -> str:
 
 
 def _battery(reading: Reading) -> str:
-    percent, charging = reading.battery_percent, reading.charging
+    percent = reading.battery_percent
+    charging = reading.charging
     words = {True: "charging", False: "not charging", None: ""}
     parts = ("" if percent is None else f"{percent}%", words[charging], _degrees(reading.battery_c))
     return " ".join(part for part in parts if part)

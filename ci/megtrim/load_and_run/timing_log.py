@@ -158,7 +158,8 @@ class _Reader:
         return () if ends else _NEXT[self.previous]
 
     def _fits(self, line: _Line, values: Mapping[str, str]) -> bool:
-        number, count = int(values.get("number") or 0), int(values.get("count") or 0)
+        number = int(values.get("number") or 0)
+        count = int(values.get("count") or 0)
         done = len(self._of_test)
         complete = done == self._iterations
         asked = count == self._iterations and len(self._log.warmups_ms) == self._warmups
@@ -176,7 +177,8 @@ class _Reader:
                 return number == done and not complete and asked
             case _Line.SUMMARY:
                 # The program's own sum is of unrounded times.
-                allowed, total = _ROUNDING_MS * (done + 1), math.fsum(self._of_test)
+                allowed = _ROUNDING_MS * (done + 1)
+                total = math.fsum(self._of_test)
                 sum_ms = float(values["ms"])
                 fits = math.isclose(sum_ms, total, abs_tol=allowed, rel_tol=1e-12)
                 return complete and number == self._tests and fits

@@ -58,8 +58,11 @@ def digest_graph(data: bytes, weights: Iterable[tuple[int, int]], graph: Iterabl
 
     Their sizes count. Empty where one lies over another or the ``graph``, which no dump writes.
     """
-    digest, view, end = hashlib.sha256(), memoryview(data), 0
-    parts, cuts = sorted(graph), sorted(weights)
+    digest = hashlib.sha256()
+    view = memoryview(data)
+    end = 0
+    parts = sorted(graph)
+    cuts = sorted(weights)
     for start, size in cuts:
         inside = bisect_left(parts, start)
         if start < end or (inside < len(parts) and parts[inside] < start + size):

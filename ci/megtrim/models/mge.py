@@ -20,9 +20,28 @@ from megtrim.util.errors import InputError
 from megtrim.util.value import Value
 
 DTYPES: tuple[str, ...] = (
-    *("Float32", "Uint8", "Int8", "Int16", "Int32", "IntB1", "IntB2", "IntB4", "Byte"),
-    *("Float16", "UintB4", "Quantized8Asymm", "QuantizedS32", "QuantizedS8", "Quantized4Asymm"),
-    *("QuantizedS4", "QuantizedS16", "BFloat16", "Bool", "Uint16", "QuantizedS1", "Complex64"),
+    "Float32",
+    "Uint8",
+    "Int8",
+    "Int16",
+    "Int32",
+    "IntB1",
+    "IntB2",
+    "IntB4",
+    "Byte",
+    "Float16",
+    "UintB4",
+    "Quantized8Asymm",
+    "QuantizedS32",
+    "QuantizedS8",
+    "Quantized4Asymm",
+    "QuantizedS4",
+    "QuantizedS16",
+    "BFloat16",
+    "Bool",
+    "Uint16",
+    "QuantizedS1",
+    "Complex64",
 )
 """Data types; a file stores the index (``dtype.fbs``)."""
 
@@ -243,7 +262,8 @@ def _read_operator(operator: Table, schema: _Schema, found: _Found) -> None:
 
 
 def _read_parameters(operator: Table, schema: _Schema, found: _Found, name: str) -> None:
-    kind, param = operator.u8(schema.param), operator.table(schema.param + 1)
+    kind = operator.u8(schema.param)
+    param = operator.table(schema.param + 1)
     if name == "Elemwise":
         if kind != _PARAM_ELEMWISE or param is None:
             operator.fail(f"an Elemwise with parameters of kind {kind}")

@@ -16,10 +16,28 @@ from megtrim.util.json_text import expect_finite
 from megtrim.util.value import Value
 
 KNOWN_DTYPES: tuple[str, ...] = (
-    *("BFloat16", "Bool", "Byte", "Complex64", "Float16", "Float32"),
-    *("Int16", "Int32", "Int8", "IntB1", "IntB2", "IntB4"),
-    *("Quantized4Asymm", "Quantized8Asymm", "QuantizedS1", "QuantizedS16", "QuantizedS32"),
-    *("QuantizedS4", "QuantizedS8", "Uint16", "Uint8", "UintB4"),
+    "BFloat16",
+    "Bool",
+    "Byte",
+    "Complex64",
+    "Float16",
+    "Float32",
+    "Int16",
+    "Int32",
+    "Int8",
+    "IntB1",
+    "IntB2",
+    "IntB4",
+    "Quantized4Asymm",
+    "Quantized8Asymm",
+    "QuantizedS1",
+    "QuantizedS16",
+    "QuantizedS32",
+    "QuantizedS4",
+    "QuantizedS8",
+    "Uint16",
+    "Uint8",
+    "UintB4",
 )
 
 MAX_HASH = 2**64 - 1

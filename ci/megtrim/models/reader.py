@@ -98,7 +98,8 @@ class _Reader:
         return [one() for _ in range(count)]
 
     def tensor(self) -> Variable:
-        name, dtype = self._text(), self.number("<B")
+        name = self._text()
+        dtype = self.number("<B")
         self._take(4)
         dimensions = self.number("<B")
         if dtype >= len(_DTYPES) or dimensions > _MAX_DIMENSIONS:
@@ -107,11 +108,14 @@ class _Reader:
         return Variable(name=name, dtype=_DTYPES[dtype], shape=shape)
 
     def operator(self) -> _Operator:
-        kind, _name, mode = self._text(), self._text(), self._text()
+        kind = self._text()
+        _name = self._text()
+        mode = self._text()
         self._take(4 * self.number("<B"))
         self._take(4 * self.number("<B"))
         outputs = tuple(self.number("<I") for _ in range(self.number("<B")))
-        weight_bytes, weights_at = self.number("<I"), self._at
+        weight_bytes = self.number("<I")
+        weights_at = self._at
         self._take(weight_bytes)
         # Both go into the generated header.
         names = (kind, mode) if kind == "Elemwise" else (kind,)

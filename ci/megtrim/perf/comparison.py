@@ -172,7 +172,8 @@ def estimate_shift(values: np.ndarray, level: float) -> tuple[float, float, floa
 
 @cache
 def _critical_rank_sum(count: int, level: float) -> int | None:
-    low, high = -1, count * (count + 1) // 4
+    low = -1
+    high = count * (count + 1) // 4
     while low < high:
         middle = (low + high + 1) // 2
         if _p_value(count, middle) <= level:

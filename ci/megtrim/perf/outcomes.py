@@ -232,7 +232,8 @@ def _variants(
 
 
 def summarize_performance(wants: Iterable[str], session: Session) -> Performance | None:
-    config, wanted = session.request.config, set(wants)
+    config = session.request.config
+    wanted = set(wants)
     tasks = [
         task
         for task in perf_tasks(
@@ -271,8 +272,11 @@ def list_program_sizes(artifact: str, session: Session) -> dict[str, int]:
 
 
 def _find_outcome(task: Task, session: Session) -> ContestOutcome:
-    scenario, subject, request = scenario_of(task), subject_of(task), session.request
-    done, failed = session.results.done.get(task.id), session.results.failed
+    scenario = scenario_of(task)
+    subject = subject_of(task)
+    request = session.request
+    done = session.results.done.get(task.id)
+    failed = session.results.failed
     cause = next((need for need in (task.id, *task.needs) if need in failed), "")
     artifact = applications.name_of(scenario, request)
     return ContestOutcome(

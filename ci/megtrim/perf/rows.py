@@ -209,7 +209,8 @@ def check_status(status: PerformanceStatus, inconclusive: Literal["fail", "warn"
 
 
 def _expect_status(row: Row) -> None:
-    status, reason = row.status, row.reason.strip()
+    status = row.status
+    reason = row.reason.strip()
     if not status.has_times:
         if not reason:
             msg = f"performance: {row.subject}: its status is {status}, and it has no reason"
@@ -297,7 +298,8 @@ def _numbers(row: Row) -> str:
         # What counts comes first: a check is about the earlier program, where there is one.
         ordered = sorted(row.named_ratios, key=lambda each: each[1].against is Reference.BASELINE)
     else:
-        shown, ordered = list(times), list(row.named_ratios)
+        shown = list(times)
+        ordered = list(row.named_ratios)
     parts = [f"{name} {each.median_ms:.4g} ms" for name, each in shown]
     parts += [f"ratio to {name} {ratio_with_interval(each)}" for name, each in ordered]
     return ", ".join((*(("emulated",) * row.emulated), *parts))

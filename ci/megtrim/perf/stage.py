@@ -52,7 +52,8 @@ def inputs(task: Task, session: Session) -> dict[str, str]:
         host = {f"{DEVICE_LABEL}{fact}": facts[fact] for fact in MACHINE_FACTS if fact in facts}
         bound = scenario_inputs(scenario_of(task), session) | host
         return _name_inputs(task, session, bound, plan_contest(task, session))
-    named, contest = named_inputs(task, session), plan_for_runner(task, session)
+    named = named_inputs(task, session)
+    contest = plan_for_runner(task, session)
     if isinstance(contest, str):
         return named
     brought = timed.choose(describe_contest(task, session, contest))
@@ -97,7 +98,8 @@ def work(task: Task, session: Session, folder: Path) -> PerfResult:
         brought = timed.choose(describe_contest(task, session, contest))
         if brought.result is None:
             return _skip(task, session, brought.skipped)
-        device, measured = brought.device, brought.result
+        device = brought.device
+        measured = brought.result
     return PerfResult(
         scenario=scenario_of(task).id,
         subject=subject_of(task),
@@ -140,7 +142,8 @@ def describe_contest(
     unheld: PerformanceStatus | None = None,
     reason: str = "",
 ) -> BundleContest:
-    scenario, variant = scenario_of(task), trimmed_variant(task)
+    scenario = scenario_of(task)
+    variant = trimmed_variant(task)
     artifact = applications.name_of(scenario, session.request)
     sizes = list_program_sizes(artifact, session) if variant else {}
     try:

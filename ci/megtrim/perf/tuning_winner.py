@@ -130,7 +130,8 @@ def find_fastest(
 ) -> Search:
     heats: list[Heat] = []
     ratios: dict[str, float] = {}
-    left, skipped = list(names), set[str]()
+    left = list(names)
+    skipped = set[str]()
     for rounds in LOOKS[:-1]:
         for name in left:
             if not goes_on():

@@ -28,7 +28,8 @@ from megtrim.util.errors import InfrastructureFailure, MegtrimError
 from megtrim.util.value import Value
 from megtrim.util.wording import count
 
-_VERIFY_AGAIN, _VERIFY = "verify it again", ("verify", "--again")
+_VERIFY_AGAIN = "verify it again"
+_VERIFY = ("verify", "--again")
 
 
 def scenario_results(

@@ -103,7 +103,8 @@ def work(task: Task, session: Session, folder: Path) -> VerifyResult:
                 seen.append((device, trap.outcome))
                 raise
 
-        device, say = session.services.device(scenario), session.services.console.say
+        device = session.services.device(scenario)
+        say = session.services.console.say
         again = partial(run_with_retries, device, attempt, say=say)
         return keep_first_failure(
             seen, again, good=lambda ended: ended[1].status is ScenarioStatus.PASS

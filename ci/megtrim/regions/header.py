@@ -26,11 +26,27 @@ MACROS = (ELEMWISE_MODES, OPERATORS, GRAPH_HASHES)
 GENERATION = "MGB_BINREDUCE_VERSION"
 """The macro that every forced header defines: it is only defined in the engine's own build."""
 SUFFIXES = (
-    *(".h", ".hh", ".hpp", ".hxx", ".inc", ".inl", ".ipp", ".tcc", ".def"),
-    *(".c", ".cc", ".cpp", ".cxx", ".cu", ".cuh", ".hip"),
+    ".h",
+    ".hh",
+    ".hpp",
+    ".hxx",
+    ".inc",
+    ".inl",
+    ".ipp",
+    ".tcc",
+    ".def",
+    ".c",
+    ".cc",
+    ".cpp",
+    ".cxx",
+    ".cu",
+    ".cuh",
+    ".hip",
 )
 _DECLARES = "MIDOUT_DECL"
-_TAGS, _MACROS, _END = "megtrim/tags/", "megtrim/macros/", ".h"
+_TAGS = "megtrim/tags/"
+_MACROS = "megtrim/macros/"
+_END = ".h"
 # A line of its own, not a continuation line, which would be the body of a macro.
 _DECLARED = re.compile(
     r"(?<!\\\n)(?<!\\\r\n)^[ \t]*MIDOUT_DECL[ \t]*\([ \t]*([A-Za-z_]\w{0,199})[ \t]*\)[ \t]*;?"
@@ -195,8 +211,13 @@ def _render_scoped(
     for tag in own:
         declarations = _render_declarations(by_tag.get(tag, ()))
         lines = (
-            *(f'#include "{CONTRACT}"', "namespace midout {", "namespace tags {"),
-            *(f"class {tag};", "}", *declarations, "}"),
+            f'#include "{CONTRACT}"',
+            "namespace midout {",
+            "namespace tags {",
+            f"class {tag};",
+            "}",
+            *declarations,
+            "}",
         )
         yield tag_file(tag), _TITLE + _ONCE + "".join(f"{line}\n" for line in lines)
 

@@ -54,15 +54,23 @@ _SUFFIX = ".json"
 _NAME = r"[A-Za-z0-9][A-Za-z0-9._-]*"
 _FILE = re.compile(rf"{_NAME}/{_NAME}@{_NAME}\.json")
 _MAX_THREADS = 4096
-_ALL, _LISTED = "all", "listed"
+_ALL = "all"
+_LISTED = "listed"
 _OPERATOR_KINDS = ("operator", "dtype", "elemwise_mode", "hash")
 _KINDS = (
-    *("version", "generation", "operators", "scenario", "region", "function"),
+    "version",
+    "generation",
+    "operators",
+    "scenario",
+    "region",
+    "function",
     *_OPERATOR_KINDS,
 )
 _FIELDS = ("model_sha256", "arguments", "inputs", "algo_cache_sha256", "threads", "trace_sha256")
-_LINK, _ENVIRONMENT = "link_sha256", "environment"
-_GRAPH, _TOOLCHAIN = "graph_sha256", "toolchain"
+_LINK = "link_sha256"
+_ENVIRONMENT = "environment"
+_GRAPH = "graph_sha256"
+_TOOLCHAIN = "toolchain"
 _OPTIONAL_FIELDS = (_LINK, _ENVIRONMENT, _GRAPH, _TOOLCHAIN)
 _Item = TypeVar("_Item", Region, str)
 

@@ -15,7 +15,8 @@ from megtrim.util.errors import InputError
 
 MAX_NAME = 4096
 _MAX_DEPTH = 16
-_MIN_INT, _MAX_INT = -(2**31), 2**31 - 1
+_MIN_INT = -(2**31)
+_MAX_INT = 2**31 - 1
 
 _TOKEN = re.compile(
     r" *(?:([A-Za-z_][A-Za-z0-9_]*|-?[0-9]{1,20}(?:ull|ul|u|ll|l)?(?![A-Za-z0-9_])|::|[<>,()])"
@@ -33,11 +34,32 @@ _INLINE_NAMESPACES = frozenset({"__1", "__ndk1", "__cxx11"})
 _BUILTINS = {
     name: name
     for name in (
-        *("void", "bool", "char", "signed char", "unsigned char", "wchar_t"),
-        *("char8_t", "char16_t", "char32_t", "short", "unsigned short", "int", "unsigned int"),
-        *("long", "unsigned long", "long long", "unsigned long long"),
-        *("__int128", "unsigned __int128", "float", "double", "long double", "__float128"),
-        *("__fp16", "_Float16", "__bf16"),
+        "void",
+        "bool",
+        "char",
+        "signed char",
+        "unsigned char",
+        "wchar_t",
+        "char8_t",
+        "char16_t",
+        "char32_t",
+        "short",
+        "unsigned short",
+        "int",
+        "unsigned int",
+        "long",
+        "unsigned long",
+        "long long",
+        "unsigned long long",
+        "__int128",
+        "unsigned __int128",
+        "float",
+        "double",
+        "long double",
+        "__float128",
+        "__fp16",
+        "_Float16",
+        "__bf16",
     )
 } | {"half": "__fp16", "unsigned": "unsigned int"}
 """Spelling -> canonical spelling. Demanglers write ``half`` for C++'s ``__fp16``."""

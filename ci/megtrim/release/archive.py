@@ -161,7 +161,8 @@ def write_archive(files: Iterable[ReleaseFile], path: Path) -> None:
 def _add(file: ReleaseFile, name: str, archive: tarfile.TarFile) -> None:
     data = read_bytes(file)
     info = tarfile.TarInfo(name)
-    info.size, info.mode = len(data), mode_of(file.path)
+    info.size = len(data)
+    info.mode = mode_of(file.path)
     try:
         archive.addfile(info, io.BytesIO(data))
     except ValueError:
@@ -192,12 +193,16 @@ def open_release(path: Path) -> Iterator[Path]:
 
 def _unpack(packed: gzip.GzipFile, folder: Path, *, shown: str) -> None:
     """Write each file without the archive's top folder; read to the end, so all is checked."""
-    left_bytes, files, top = _MOST_BYTES, 0, ""
+    left_bytes = _MOST_BYTES
+    files = 0
+    top = ""
     while (block := packed.read(_BLOCK)).strip(b"\0"):
         # The library's own reader would read headers of any size into memory.
         info = tarfile.TarInfo.frombuf(block, "utf-8", "strict")
         first, _, name = info.name.partition("/")
-        left_bytes, files, top = left_bytes - info.size, files + 1, top or first
+        left_bytes = left_bytes - info.size
+        files = files + 1
+        top = top or first
         if info.type != tarfile.REGTYPE or not (is_inside(info.name) and is_inside(name)):
             raise _make_failure(shown, f"{info.name!a:.120} is no plain file in its folder")
         # Other tools take these as they are, so what they unpack would not be what was verified.

@@ -175,7 +175,8 @@ def _differ(named: Mapping[str, str], found: Mapping[str, str]) -> Iterator[str]
 
 
 def _compare(folder: Path, found: ReleaseCheck, *, draft: bool) -> Iterator[str]:
-    named, contents = found.files, found.contents
+    named = found.files
+    contents = found.contents
     assert contents is not None
     said = (*contents.list_objections(), *(() if draft else contents.list_unproven()))
     yield from (f"{RELEASE_FILE}: {each}" for each in said)
@@ -190,7 +191,8 @@ def _compare(folder: Path, found: ReleaseCheck, *, draft: bool) -> Iterator[str]
     keep = parse_keep_set(_text(folder, KEEP_SET_PATH), source=KEEP_SET_PATH)
     traced = {each.id: each for each in keep.scenarios}
     for scenario in contents.scenarios:
-        record, graph = traced.get(scenario.id), scenario.graph_sha256
+        record = traced.get(scenario.id)
+        graph = scenario.graph_sha256
         same = record and record.model_sha256 == scenario.model_sha256
         if not same and not (record and graph and record.graph_sha256 == graph):
             yield f"{KEEP_SET_PATH} was traced with another model for {scenario.id}"
@@ -218,7 +220,13 @@ def _compare_documents(found: ReleaseCheck, contents: ReleaseContents) -> Iterat
     named = found.files
     names = [artifact.name for artifact in contents.artifacts]
     places = {
-        *(*DOCUMENTS, KEEP_SET_PATH, PROOFS_PATH, SIZES_PATH, RUNTIME_PATH, CONFIG_PATH, AAR_PATH),
+        *DOCUMENTS,
+        KEEP_SET_PATH,
+        PROOFS_PATH,
+        SIZES_PATH,
+        RUNTIME_PATH,
+        CONFIG_PATH,
+        AAR_PATH,
         *(artifact.path for artifact in contents.artifacts),
         *(f"{SYMBOLS}/{name}" for name in names),
         *map(locate_left_out, names),
@@ -251,7 +259,9 @@ def _compare_derived(
             yield f"{AAR_PATH} is not made of this release's library, headers and licences"
     counts = {function.artifact: function.held - function.kept for function in contents.functions}
     for each in contents.artifacts:
-        name, path, count = each.name, locate_left_out(each.name), counts.get(each.name, 0)
+        name = each.name
+        path = locate_left_out(each.name)
+        count = counts.get(each.name, 0)
         if path not in named:
             if count:
                 yield f"{path} is missing, and functions of {name} were left out"

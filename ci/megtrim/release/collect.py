@@ -96,7 +96,8 @@ def list_stage_keys(session: Session) -> dict[str, str]:
 def _read_contents(session: Session, *, draft: bool = False) -> ReleaseContents:
     source = session.results.done[VERDICT].file(VERDICT_FILE)
     verdict = parse_verdict(source.read_text(encoding="utf-8"), source=str(source))
-    loaded, reduced = session.request.loaded, session.results.done[REDUCED]
+    loaded = session.request.loaded
+    reduced = session.results.done[REDUCED]
     files = {model.name: loaded.resolve(model.file) for model in loaded.config.models}
     models = {name: sha256_file(file) for name, file in files.items()}
     plain = {
@@ -189,7 +190,8 @@ def _collect_sizes(folder: StageFolder) -> ReleaseFile:
 
 
 def _collect_public(session: Session, contents: ReleaseContents) -> Iterator[ReleaseFile]:
-    library, checkout = _find_library(session, contents), session.services.engine.checkout
+    library = _find_library(session, contents)
+    checkout = session.services.engine.checkout
     for path, name in list_public_files(checkout, library).items():
         yield ReleaseFile(path=path, source=checkout.root / name, sha256=checkout.files[name])
 

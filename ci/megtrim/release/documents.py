@@ -40,8 +40,10 @@ DOCUMENTS = frozenset({README_FILE, RELEASE_FILE, BILL_FILE, STATEMENT_FILE, CHE
 LARGEST_BYTES = 4 * 1024 * 1024
 _LINE = re.compile(r"(?P<sha256>[0-9a-f]{64})  (?P<path>[^\x00-\x1f\x7f\\]{1,1000})")
 _EXPECTED = "a sha256, two blanks and a path within the release"
-_STAGE, _MEGTRIM = "stage ", "megtrim"
-_RELEASE, _ENGINE = "release", "engine"
+_STAGE = "stage "
+_MEGTRIM = "megtrim"
+_RELEASE = "release"
+_ENGINE = "engine"
 _LIMITS = {
     "region": "Kernels that none of these runs are compiled out",
     "function": "Functions that none of these ran are left out",
@@ -169,7 +171,8 @@ def render_statement(
     https://github.com/in-toto/attestation/blob/main/spec/v1/statement.md and
     https://slsa.dev/spec/v1.0/provenance say what the fields mean.
     """
-    engine, toolchain = contents.engine, contents.toolchain
+    engine = contents.engine
+    toolchain = contents.toolchain
     commit = {"gitCommit": engine.commit} if engine.commit else {}
     image = {"toolchain image": toolchain.image} if toolchain.image else {}
     # A compiler has no digest of its own.
@@ -211,7 +214,8 @@ def _find_origin(statement: Any) -> tuple[dict[str, str], str]:
         facts = dict(predicate["buildDefinition"]["internalParameters"])
         megtrim = predicate["runDetails"]["builder"]["version"][_MEGTRIM]
     except (KeyError, TypeError, ValueError):
-        facts, megtrim = {}, None
+        facts = {}
+        megtrim = None
     if not all(isinstance(fact, str) for fact in (megtrim, *facts.values())):
         msg = "found no statement of a build by megtrim, expected one"
         raise ValueError(msg)
@@ -253,7 +257,8 @@ def render_bill(contents: ReleaseContents, payload: Iterable[str], *, megtrim: s
         )
         for each in contents.third_parties
     ]
-    engine, toolchain = contents.engine, contents.toolchain
+    engine = contents.engine
+    toolchain = contents.toolchain
     compiler = {"kind": toolchain.kind, "target": toolchain.target}
     if toolchain.image:
         compiler["image"] = toolchain.image
@@ -273,7 +278,10 @@ def render_bill(contents: ReleaseContents, payload: Iterable[str], *, megtrim: s
                 "components": [
                     _make("application", "tool:megtrim", "megtrim", megtrim),
                     _make(
-                        *("application", "tool:compiler", "compiler", toolchain.version),
+                        "application",
+                        "tool:compiler",
+                        "compiler",
+                        toolchain.version,
                         facts=compiler,
                     ),
                 ]
@@ -291,7 +299,8 @@ def render_bill(contents: ReleaseContents, payload: Iterable[str], *, megtrim: s
 
 
 def _describe_release(contents: ReleaseContents) -> dict[str, Any]:
-    engine, trim = contents.engine, contents.trim
+    engine = contents.engine
+    trim = contents.trim
     facts = {"level": trim.level}
     if contents.regions_held:
         facts["regions kept"] = f"{contents.regions_kept} of {contents.regions_held}"
@@ -327,7 +336,9 @@ def _make(
 
 
 def render_readme(contents: ReleaseContents, *, has_licences: bool, has_aar: bool = False) -> str:
-    engine, toolchain, level = contents.engine, contents.toolchain, contents.trim.level
+    engine = contents.engine
+    toolchain = contents.toolchain
+    level = contents.trim.level
     differs = f"- its tree differs from that commit in {count(len(engine.dirty), 'file')}\n"
     artifacts = (
         f"| {code(each.path)} | {each.kind} | {format_bytes(each.size_bytes)} | "
@@ -389,7 +400,8 @@ def render_notes(
     now: DescribedRelease, before: DescribedRelease | None, *, archive: str, sha256: str
 ) -> str:
     """``before``: the last release, ``sha256``: of this one's SHA256SUMS."""
-    engine, toolchain = now.contents.engine, now.contents.toolchain
+    engine = now.contents.engine
+    toolchain = now.contents.toolchain
     return f"""\
 ## Sizes
 
@@ -433,7 +445,8 @@ def _show_sizes(now: DescribedRelease, before: DescribedRelease | None) -> str:
 def _show_models(now: ReleaseContents, before: ReleaseContents | None) -> Iterator[str]:
     old = before.models if before else {}
     for scenario in now.scenarios:
-        known, note = old.get(scenario.model), ""
+        known = old.get(scenario.model)
+        note = ""
         if before is not None and known != scenario.model_sha256:
             note = ", a new model" if known is None else ", with a model that changed"
         yield f"- {code(scenario.id)}: {code(' '.join(scenario.arguments))}{note}\n"

@@ -121,7 +121,8 @@ def compare_rebuild(
 
 
 def _compare_causes(contents: ReleaseContents, session: Session) -> Iterator[str]:
-    engine, toolchain = contents.engine, session.services.toolchain
+    engine = contents.engine
+    toolchain = session.services.toolchain
     here = session.services.engine.identity()
     if here.digest != engine.digest:
         ours, theirs = (e.commit[:12] or f"digest {e.digest[:12]}" for e in (here, engine))
@@ -185,7 +186,8 @@ def _read_program(folder: Path, artifact: ReleaseArtifact, keep: KeepSet) -> Tri
     except InputError:
         return None  # of a machine whose functions megtrim cannot read
     shipped = read_linked(folder / artifact.path)
-    path, left_out = locate_left_out(artifact.name), tuple[str, ...]()
+    path = locate_left_out(artifact.name)
+    left_out = tuple[str, ...]()
     if (folder / path).is_file():
         text = read_text(
             folder / path, most_bytes=LARGEST_DOCUMENT, expected="a part of a release", shown=path

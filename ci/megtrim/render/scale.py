@@ -55,7 +55,8 @@ def round_values(scale: Scale, most: int) -> tuple[float, ...]:
     rough = (scale.high - scale.low) / most
     power = 10.0 ** math.floor(math.log10(rough))
     step = next(power * each for each in (1, 2, 5, 10, 20) if power * each >= rough)
-    first, last = math.ceil(scale.low / step), math.floor(scale.high / step)
+    first = math.ceil(scale.low / step)
+    last = math.floor(scale.high / step)
     return tuple(number * step for number in range(first, last + 1))
 
 

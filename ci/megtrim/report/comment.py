@@ -155,7 +155,8 @@ def _sizes(verdict: Verdict) -> Iterator[tuple[str, str]]:
 
 
 def _opening(verdict: Verdict) -> str:
-    sign, project = VERDICT_SIGNS[verdict.verdict], code(verdict.origin.project)
+    sign = VERDICT_SIGNS[verdict.verdict]
+    project = code(verdict.origin.project)
     config = verdict.invocation.config
     of = f" ({code(config)})" if id_of(config) else ""
     speaks_for_itself = verdict.verdict in (VerdictKind.PASS, VerdictKind.FAIL)
@@ -267,7 +268,8 @@ def _scenario(scenario: ScenarioResult) -> tuple[str, ...]:
 
 
 def render_keep_set(verdict: Verdict) -> str:
-    regions, operators = verdict.regions, verdict.operators
+    regions = verdict.regions
+    operators = verdict.operators
     parts = [_tags(regions) if regions.kept else "No region was chosen by a trace."]
     for name, uses in (
         ("Operators", operators.kept),
@@ -295,7 +297,9 @@ def _list_names(uses: tuple[OperatorUse, ...]) -> str:
 
 
 def identity(verdict: Verdict) -> str:
-    engine, toolchain, trim = verdict.engine, verdict.toolchain, verdict.trim
+    engine = verdict.engine
+    toolchain = verdict.toolchain
+    trim = verdict.trim
     dirty = f", {group_digits(len(engine.dirty))} changed files" if engine.dirty else ""
     rows = [
         ("engine", f"{code(engine.kind)} {code(engine.commit or engine.digest)}{dirty}"),
@@ -417,8 +421,11 @@ def _rows(reports: Sequence[ToolchainReport]) -> Iterator[tuple[str, ...]]:
         for number, (artifact, size) in enumerate(sizes):
             yield (
                 *((code(report.name), report.sign) if number == 0 else ("", "")),
-                *(code(artifact), format_bytes(size.size_bytes), percent(size.share)),
-                *(_name_change(size, report.verdict), seen if number == 0 else ""),
+                code(artifact),
+                format_bytes(size.size_bytes),
+                percent(size.share),
+                _name_change(size, report.verdict),
+                seen if number == 0 else "",
             )
         if not sizes:
             yield (code(report.name), report.sign, "", "", "", "", seen)
@@ -455,8 +462,13 @@ def _table_rows(name: str, verdict: Verdict | None) -> Iterator[tuple[str, ...]]
     sizes = () if verdict is None else list_trimmed(verdict)
     for artifact, size in sizes:
         yield (
-            *(name, one_line(artifact), group_digits(size.size_bytes)),
-            *(format_bytes(size.size_bytes), percent(size.share), growth_of(size) or "-", shown),
+            name,
+            one_line(artifact),
+            group_digits(size.size_bytes),
+            format_bytes(size.size_bytes),
+            percent(size.share),
+            growth_of(size) or "-",
+            shown,
         )
     if not sizes:
         yield (name, *("-",) * 5, shown)

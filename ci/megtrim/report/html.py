@@ -232,7 +232,8 @@ def _tiles(verdict: Verdict) -> list[tuple[str, str, str]]:
 
 _COLOURS = 8
 # Least widths in percent at which text fits: on a wide screen (960 pixels), and on any (300).
-_FITS_WIDE, _FITS_ANY = 9.0, 25.0
+_FITS_WIDE = 9.0
+_FITS_ANY = 25.0
 
 
 class ChartSegment(Value):

@@ -99,7 +99,8 @@ def _change(
     has = kind.listed(new) if new else ()
     links = {kind.link(old), kind.link(new)} - {None} if old and new else set()
     other = len(links) > 1
-    known, listed = {*had}, {*has}
+    known = {*had}
+    listed = {*has}
     return ScenarioChange(
         id=name,
         before=len(had) if old else None,
@@ -112,7 +113,9 @@ def _change(
 
 
 def body(proposal: Proposal) -> str:
-    verdict, previous, current = proposal.verdict, proposal.previous, proposal.current
+    verdict = proposal.verdict
+    previous = proposal.previous
+    current = proposal.current
     keeps = [keep for keep in (previous, current) if keep]
     kinds = [kind for kind in (REGIONS, FUNCTIONS) if any(map(kind.count, keeps))]
     changed = [(kind, changes(kind, previous, current)) for kind in kinds]
@@ -169,7 +172,8 @@ def _row(change: ScenarioChange) -> tuple[str, ...]:
 
 
 def _operators(proposal: Proposal) -> Iterator[str]:
-    previous, current = proposal.previous, proposal.current
+    previous = proposal.previous
+    current = proposal.current
     if previous is None or previous.operators is None or current.operators is None:
         return
     old = {name for name, _ in previous.operators.operators}

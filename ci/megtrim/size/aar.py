@@ -29,7 +29,8 @@ def weigh_aar(session: Session, build: StageFolder) -> dict[str, int]:
 
     An export warns of a library that no app can link. Raises InputError for a damaged one.
     """
-    planned, engine = plan_aar(session, build), session.services.engine
+    planned = plan_aar(session, build)
+    engine = session.services.engine
     if planned is None:
         return {}
     try:
@@ -40,6 +41,7 @@ def weigh_aar(session: Session, build: StageFolder) -> dict[str, int]:
         path: (engine.checkout.root / name).read_bytes()
         for path, name in list_public_files(engine.checkout, library).items()
     }
-    data, digest = binary(build, planned.file).read_bytes(), engine.identity().digest
+    data = binary(build, planned.file).read_bytes()
+    digest = engine.identity().digest
     part = make_part(planned.target, planned.file, data, public, engine=digest)
     return {} if part is None else {planned.file: len(make_aar([part]))}

@@ -52,7 +52,8 @@ class Spans(Generic[Label]):
         begin = max(bisect_right(self._starts, start) - 1, 0)
         behind = bisect_left(self._starts, end)
         for number in range(begin, behind):
-            first, last = max(self._starts[number], at), min(self._ends[number], end)
+            first = max(self._starts[number], at)
+            last = min(self._ends[number], end)
             if first < last:
                 if at < first:
                     yield at, first, None
@@ -185,7 +186,8 @@ class _Found:
     def keep(self, start: int, end: int, purpose: Purpose) -> None:
         if purpose in STRIPPED:
             return
-        start, end = start + self.first, end + self.first
+        start = start + self.first
+        end = end + self.first
         if self.kept and self.kept[-1][1] == start:
             start = self.kept.pop()[0]
         self.kept.append((start, end))
@@ -277,9 +279,12 @@ class _Walk:
         symbols = self._symbols.pop(number, []) if purpose in NAMED else []
         named = Spans(_claims(section, symbols, purpose))
         shift = section.address - section.offset
-        pieces, origins, origin = found.pieces, self._origins, self._member
+        pieces = found.pieces
+        origins = self._origins
+        origin = self._member
         for first, last, symbol in named.cut(start - section.offset, end - section.offset):
-            at, to = first + section.offset, last + section.offset
+            at = first + section.offset
+            to = last + section.offset
             if symbol is not None:
                 if origins is not None:
                     origin = origins.at(at + shift) or ""
@@ -304,7 +309,8 @@ def _claims(
     section: PlacedSection, symbols: list[tuple[int, int, str]], purpose: Purpose
 ) -> Iterator[tuple[int, int, str]]:
     symbols.sort()
-    taken, limit = 0, section.size_bytes
+    taken = 0
+    limit = section.size_bytes
     # A function written in assembler may have no size: it ends where the next one starts.
     nexts = chain((start for start, _, _ in symbols[1:]), (limit,))
     for (start, negative, name), following in zip(symbols, nexts, strict=False):

@@ -141,6 +141,7 @@ def expect_same_kind(baseline: Baseline, *, quick: bool, shown: str, config: str
 
 
 def load_sizes(path: Path, *, shown: str) -> Baseline:
-    most, expected = _LARGEST_FILE_BYTES, "the sizes of a baseline"
+    most = _LARGEST_FILE_BYTES
+    expected = "the sizes of a baseline"
     text = read_text(path, most_bytes=most, expected=expected, shown=shown, hint=_HINT)
     return parse_sizes(text, source=shown)

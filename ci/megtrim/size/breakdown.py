@@ -181,7 +181,8 @@ def _join_renamed(changes: Iterable[ByteChange]) -> Iterator[ByteChange]:
         else:
             came[change.component, change.after_bytes].append(change)
     for key in gone.keys() | came.keys():
-        old, new = gone[key], came[key]
+        old = gone[key]
+        new = came[key]
         if len(old) == len(new) == 1:
             yield ByteChange(
                 component=key[0],

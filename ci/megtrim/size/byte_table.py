@@ -106,7 +106,8 @@ def list_largest(changes: Sequence[ByteChange], most: int) -> tuple[ByteChange, 
 
 MOST_COMPONENTS = 48
 """That are listed because much of them is kept, and as many because much of them is left out."""
-_MOST_KEPT, _MOST_LEFT_OUT = 64, 16
+_MOST_KEPT = 64
+_MOST_LEFT_OUT = 16
 _LEAST_SHARE = 8000
 """A symbol is listed from this part of its file on."""
 _LEAST_COMPONENT_SHARE = 200
@@ -157,7 +158,8 @@ def make_map(artifact: str, variant: str, shipped: ByteTable, plain: ByteTable |
     """``plain``: None if it is not known what that one's bytes are."""
     if plain is not None and are_unnamed(plain.components):
         plain = None
-    kept, before = by_component(shipped), by_component(plain) if plain else Counter[str]()
+    kept = by_component(shipped)
+    before = by_component(plain) if plain else Counter[str]()
     left_out = {name: before[name] - kept[name] if plain else 0 for name in {*kept, *before}}
     chosen = {name for each in (kept, left_out) for name in _take_components(each)}
     least_kept = max(1, kept.total() // _LEAST_SHARE)
@@ -196,7 +198,8 @@ def _map_component(
 ) -> MappedComponent:
     kept = Counter(shipped.components.get(name, {}))
     before = Counter(plain.components.get(name, {})) if plain else Counter[str]()
-    named, left_out = kept.copy(), before - kept
+    named = kept.copy()
+    left_out = before - kept
     del named[SMALLER], left_out[SMALLER]
     listed = _take(named, _MOST_KEPT, least_kept)
     # A symbol may be among the smaller ones of one table and have a row in the other.

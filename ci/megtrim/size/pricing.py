@@ -135,7 +135,8 @@ def _iter_prices(artifact: PricedArtifact) -> Iterator[Price]:
     )
     scenarios = ((PriceKind.SCENARIO, id_, frozenset([id_])) for id_ in ids)
     for kind, name, own in (*models, *scenarios):
-        margin_bytes, alone_bytes = artifact.price_margin(own), artifact.price_alone(own)
+        margin_bytes = artifact.price_margin(own)
+        alone_bytes = artifact.price_alone(own)
         yield Price(kind=kind, name=name, margin_bytes=margin_bytes, alone_bytes=alone_bytes)
     for name in sorted(list_needs(artifact.keep).operators):
         margin_bytes = artifact.program.price(NeededParts(operators=frozenset([name])))
@@ -234,7 +235,8 @@ def _measure(
                 references[name].add(region)
         elif marks[target] != region:
             sizes[region] += place - at
-            at, region = place, marks[target]
+            at = place
+            region = marks[target]
     sizes[region] += stretch.end - at
     return RegionExtents(
         sizes=dict(sizes), references={name: frozenset(found) for name, found in references.items()}

@@ -154,8 +154,11 @@ def budget_checks(
 
 
 FORMS = (
-    *(Measure.DEFLATED, Measure.UNSTRIPPED, Measure.AAR),
-    *(Measure.REST, Measure.DOWNLOAD),
+    Measure.DEFLATED,
+    Measure.UNSTRIPPED,
+    Measure.AAR,
+    Measure.REST,
+    Measure.DOWNLOAD,
 )
 
 

@@ -56,7 +56,8 @@ _MOST_CHANGES = 40
 
 
 def inputs(task: Task, session: Session) -> dict[str, str]:
-    config, builds = session.request.config, _builds(task, session)
+    config = session.request.config
+    builds = _builds(task, session)
     named = {
         f"{variant} {artifact}": binary_digest(build, artifact)
         for artifact in config.artifacts
@@ -94,7 +95,8 @@ def inputs(task: Task, session: Session) -> dict[str, str]:
 
 
 def work(task: Task, session: Session, folder: Path) -> SizeResult:
-    config, builds = session.request.config, _builds(task, session)
+    config = session.request.config
+    builds = _builds(task, session)
     facts = {
         (artifact, variant): read_elf(binary(build, artifact))
         for artifact in config.artifacts
@@ -130,7 +132,8 @@ def work(task: Task, session: Session, folder: Path) -> SizeResult:
     every_price = {each.artifact: each for each in all_prices}
     artifacts = []
     for name in config.artifacts:
-        price, table = every_price.get(name), parts.get((name, builds[-1][0]))
+        price = every_price.get(name)
+        table = parts.get((name, builds[-1][0]))
         sizes = (
             _weigh((name, variant), facts[name, variant], now, before, changes, price)
             for variant, _ in builds
@@ -166,7 +169,8 @@ def _measure(
     parts: dict[_File, ByteTable] = {}
     measured: dict[_File, Measures] = {}
     *_, (shipped, last) = builds
-    asked, aars = _list_asked(session), weigh_aar(session, last)
+    asked = _list_asked(session)
+    aars = weigh_aar(session, last)
     for variant, build in builds:
         for artifact in session.request.config.artifacts:
             key = (artifact, variant)
@@ -265,7 +269,8 @@ def _weigh(
     changes: InputChanges,
     prices: PriceList | None,
 ) -> VariantSize:
-    former, table = before.parts.get(key), now.parts.get(key)
+    former = before.parts.get(key)
+    table = now.parts.get(key)
     components: tuple[ByteChange, ...] = ()
     symbols: tuple[ByteChange, ...] = ()
     if former and table:
@@ -341,7 +346,8 @@ def _choose_baseline(session: Session) -> tuple[Path, str] | None:
     request = session.request
     if (chosen := _baseline_file(request)) is not None or not request.remembers:
         return chosen
-    root, quick = session.services.store.root, request.options.quick
+    root = session.services.store.root
+    quick = request.options.quick
     made_from = make_print(read_build_inputs(session.results.done[REDUCED], session))
     for path, passed in list_passes(root, request.origin, quick=quick):
         if passed.made_from != made_from:

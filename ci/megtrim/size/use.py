@@ -28,7 +28,8 @@ VARIES = 0.03
 """Share of a peak by which runs of one program differ, at most: less is no change."""
 _MOST_LEFT_OUT = 0.1
 """Share of the functions that ran, or of the baseline's work, that may be left out."""
-_MOST_CHANGES, _LONGEST_NAME = 40, 200
+_MOST_CHANGES = 40
+_LONGEST_NAME = 200
 _NOT_RUN = "it could not be run"
 
 
@@ -55,7 +56,9 @@ def list_rows(
 
 
 def _make_row(scenario: str, variant: Variant, measure: str) -> BudgetRow:
-    kind, status, shown = CheckKind.GROWTH, CheckStatus.SKIPPED, str(variant)
+    kind = CheckKind.GROWTH
+    status = CheckStatus.SKIPPED
+    shown = str(variant)
     return BudgetRow(kind=kind, artifact=scenario, variant=shown, measure=measure, status=status)
 
 
@@ -66,7 +69,8 @@ def _leave_open(row: BudgetRow, note: str, *, limited: bool) -> BudgetRow:
 
 def _judge(row: BudgetRow, used_bytes: int | None, most: int | None, source: str = "") -> BudgetRow:
     """``source``: the baseline's, of a growth."""
-    status, known = row.status, source if used_bytes is not None else ""
+    status = row.status
+    known = source if used_bytes is not None else ""
     if used_bytes is not None and most is not None:
         status = CheckStatus.PASS if used_bytes <= most else CheckStatus.FAIL
     return replace(row, used_bytes=used_bytes, max_bytes=most, baseline=known, status=status)

@@ -96,7 +96,8 @@ def _find_unfit(
 ) -> Iterator[tuple[str, tuple[str, ...]]]:
     """Yield what does not fit, and the command that traces it: only a change must be accepted."""
     for scenario in all_scenarios(loaded.config):
-        record, settings = traced.get(scenario.id), scenario.settings
+        record = traced.get(scenario.id)
+        settings = scenario.settings
         if record is None:
             yield f"{scenario.id} is not in it", _TRIM
             continue
@@ -110,7 +111,8 @@ def _find_unfit(
 
 def expect_readable(loaded: LoadedConfig, *, accept: bool) -> None:
     """``accept``: it is written again, so it need not be readable."""
-    path, shown = loaded.resolve(loaded.config.keep_set), str(loaded.config.keep_set)
+    path = loaded.resolve(loaded.config.keep_set)
+    shown = str(loaded.config.keep_set)
     if find_files(path, shown=shown) and not accept:
         read_folder(path, shown=shown)
 
@@ -197,12 +199,14 @@ def keep_set_check(before: KeepSet, now: KeepSet, request: TrimRequest) -> Check
     links = of_another_link(before, now)
     # An automatic toolchain builds for another machine elsewhere: its list is not comparable here.
     by_link = CheckStatus.INCONCLUSIVE if config.toolchain.kind == "auto" else CheckStatus.FAIL
-    status, text = CheckStatus.PASS, "the keep set holds all that was traced now"
+    status = CheckStatus.PASS
+    text = "the keep set holds all that was traced now"
     if links:
         status = by_link
         text = f"the keep set lists functions of another link: {links[0]}"
     if lines:
-        status, text = CheckStatus.FAIL, f"the keep set is stale: {lines[0]}"
+        status = CheckStatus.FAIL
+        text = f"the keep set is stale: {lines[0]}"
     inconclusive = status is CheckStatus.INCONCLUSIVE
     hint = suggest_for_other_link if inconclusive else suggest_for_keep_set
     bad = status is not CheckStatus.PASS

@@ -21,8 +21,13 @@ Variables = tuple[tuple[str, str], ...]
 """Name and value of each, sorted."""
 
 CCACHE = (
-    *("CCACHE_DISABLE", "CCACHE_MAXSIZE", "CCACHE_NAMESPACE", "CCACHE_READONLY"),
-    *("CCACHE_RECACHE", "CCACHE_REMOTE_ONLY", "CCACHE_RESHARE"),
+    "CCACHE_DISABLE",
+    "CCACHE_MAXSIZE",
+    "CCACHE_NAMESPACE",
+    "CCACHE_READONLY",
+    "CCACHE_RECACHE",
+    "CCACHE_REMOTE_ONLY",
+    "CCACHE_RESHARE",
 )
 
 PASSED: Mapping[str, str] = {

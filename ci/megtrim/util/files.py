@@ -54,7 +54,8 @@ def guard_write(path: Path) -> Iterator[None]:
 
 def cannot_write(path: Path, error: OSError) -> InfrastructureFailure:
     """Return the failure that a full or read-only disk is: nothing is known of the product."""
-    msg, hint = f"{path} cannot be written: {error.strerror}", "choose another folder with --out"
+    msg = f"{path} cannot be written: {error.strerror}"
+    hint = "choose another folder with --out"
     hint = f"free some space, or {hint}" if error.errno in NO_ROOM else hint
     return InfrastructureFailure(msg, hint=hint)
 
@@ -84,7 +85,8 @@ def read_known(path: Path, sha256: str) -> KnownDigests | None:
 def read_damage(folder: Path, files: Mapping[str, str]) -> tuple[str, dict[str, KnownDigests]]:
     """Return the first file that changed, or an empty text, and all digests (sha256) known now."""
     settled_ns = time.time_ns() - _SETTLED_NS
-    before, now = _load(folder), {}
+    before = _load(folder)
+    now = {}
     for name, sha256 in files.items():
         known = before.get(name)
         if known is not None and known.sha256 == sha256 and is_known(folder / name, known):

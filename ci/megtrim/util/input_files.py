@@ -106,7 +106,8 @@ def decode(data: bytes, *, shown: str, hint: str = "") -> str:
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError as error:
-        line, byte = data.count(b"\n", 0, error.start) + 1, data[error.start]
+        line = data.count(b"\n", 0, error.start) + 1
+        byte = data[error.start]
         msg = f"{shown}:{line}: found the byte 0x{byte:02x}, which is not UTF-8, expected text"
         raise InputError(msg, hint=hint) from None
 

@@ -166,13 +166,16 @@ def _strict(schema: Any) -> Any:
 
 
 def _message(error: ErrorDetails, start: str) -> str:
-    path, kind, found = error["loc"], error["type"], show(error["input"])
+    path = error["loc"]
+    kind = error["type"]
+    found = show(error["input"])
     expected = error["msg"]
     if kind == "value_error":
         # A value's own check, which says where.
         return str(error["ctx"]["error"])
     if kind == "missing":
-        found, expected = "nothing", "this entry" if isinstance(path[-1], int) else "this key"
+        found = "nothing"
+        expected = "this entry" if isinstance(path[-1], int) else "this key"
     elif kind in _EXPECTED:
         expected = _EXPECTED[kind].format(**error.get("ctx", {})).replace("'", "")
     return f"{show_path(path, start) or 'top level'}: found {found}, expected {expected}"

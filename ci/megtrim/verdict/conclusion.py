@@ -76,7 +76,8 @@ def expect_scenario_checks(
 
 def expect_budget_check(row: BudgetRow, found: CheckStatus | None) -> None:
     """More than a limit allows, without a waiver, is a failure whatever the row says."""
-    used, most = row.used_bytes, row.max_bytes
+    used = row.used_bytes
+    most = row.max_bytes
     exceeded = used is not None and most is not None and used > most and not row.waiver
     wrong = exceeded and row.status != CheckStatus.FAIL
     if found != row.status or wrong or (used is None and row.status == CheckStatus.PASS):
@@ -119,11 +120,13 @@ def _read(document: Any) -> Conclusion | None:
         if verdict.performance is not None:
             return None
         for check in verdict.checks:
-            check.kind, check.status = CheckKind(check.kind), CheckStatus(check.status)
+            check.kind = CheckKind(check.kind)
+            check.status = CheckStatus(check.status)
         for scenario in verdict.scenarios:
             scenario.status = ScenarioStatus(scenario.status)
         for row in verdict.budgets:
-            row.kind, row.status = CheckKind(row.kind), CheckStatus(row.status)
+            row.kind = CheckKind(row.kind)
+            row.status = CheckStatus(row.status)
         verdict.verdict = VerdictKind(verdict.verdict)
         verdict.unverified = UnverifiedPolicy(verdict.unverified)
         expect_sound(verdict)

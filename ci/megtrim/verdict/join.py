@@ -93,7 +93,8 @@ def _headline(facts: VerdictFacts, checks: tuple[Check, ...]) -> str:
 
 def _sizes_text(artifact: ArtifactSizes) -> str:
     by_variant = {size.variant: size for size in artifact.sizes}
-    plain, reduced = by_variant.get("plain"), by_variant.get("reduced")
+    plain = by_variant.get("plain")
+    reduced = by_variant.get("reduced")
     if plain is None or reduced is None:
         return ""
     sizes = f"{format_bytes(plain.size_bytes)} → {format_bytes(reduced.size_bytes)}"

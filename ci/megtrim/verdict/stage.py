@@ -73,7 +73,8 @@ _STAGE_CHECKS = {
 
 
 def inputs(task: Task, session: Session) -> dict[str, str]:
-    config, toolchain = session.request.config, session.services.toolchain
+    config = session.request.config
+    toolchain = session.services.toolchain
     identity = session.services.engine.identity()
     named = {
         "origin": dump(session.request.origin),
@@ -175,14 +176,18 @@ def work(task: Task, session: Session, folder: Path) -> VerdictResult:
 
 
 def _suggest_next(session: Session) -> str:
-    request, programs = session.request, list_trimmed(size_result(session.results))
+    request = session.request
+    programs = list_trimmed(size_result(session.results))
     if not (request.final and programs) or request.options.traces:
         return ""
     name, size = programs[0]
     changed = request.committed_keep_set not in (None, digest_committed(request.loaded))
-    commits, limited = changed and not request.options.quick, bool(request.config.budgets)
+    commits = changed and not request.options.quick
+    limited = bool(request.config.budgets)
     return suggest_next(
-        *(request.invocation, name, size.size_bytes),
+        request.invocation,
+        name,
+        size.size_bytes,
         results=posixpath.dirname(request.final),
         commits=commits,
         limited=limited,
@@ -218,7 +223,8 @@ def _stage_checks(judged: Task, session: Session) -> Iterator[Check]:
     for task, kind in _STAGE_CHECKS.items():
         if task not in judged.wants:
             continue
-        done, failure = session.results.done.get(task), session.results.failed.get(task)
+        done = session.results.done.get(task)
+        failure = session.results.failed.get(task)
         if done is None and failure is None:
             continue
         infrastructure = isinstance(failure, InfrastructureFailure)
@@ -238,7 +244,8 @@ def _stage_checks(judged: Task, session: Session) -> Iterator[Check]:
 
 
 def page_checks(session: Session) -> Iterator[Check]:
-    page_bytes, request = session.services.toolchain.page_bytes, session.request
+    page_bytes = session.services.toolchain.page_bytes
+    request = session.request
     reduced = session.results.done.get(REDUCED)
     if not page_bytes or reduced is None:
         return
@@ -277,7 +284,8 @@ def _describe_result(task: str, results: TaskResults) -> str:
 def _describe_reduced(reduced: ReduceResult) -> str:
     counts = reduced.functions.values()
     if counts:
-        dropped, held = sum(each.dropped for each in counts), sum(each.held for each in counts)
+        dropped = sum(each.dropped for each in counts)
+        held = sum(each.held for each in counts)
         stay = f"{held - dropped} stay: what ran, and what must stay whatever ran"
         return f"linked without {dropped} of {held} functions; {stay}"
     units = reduced.build.translation_units

@@ -61,7 +61,8 @@ def list_trimmed(found: MeasuredSizes) -> tuple[tuple[str, VariantSize], ...]:
 
 
 def regions_of(size: VariantSize, verdict: Verdict) -> str:
-    held, kept = verdict.regions.held, verdict.regions.kept
+    held = verdict.regions.held
+    kept = verdict.regions.kept
     reduced = size.variant in ("region", *TRIMMED)
     if not held:
         return group_digits(kept) if kept and reduced else ""

@@ -58,7 +58,8 @@ def _be_first(top: Path, cpu: str, rooted: bool, alive: int) -> NoReturn:
 
 def _be_adbd(cpu: str, rooted: bool) -> NoReturn:
     if not rooted:
-        uid, gid = os.getuid(), os.getgid()
+        uid = os.getuid()
+        gid = os.getgid()
         kernel.unshare(kernel.CLONE_NEWUSER)
         kernel.become(_SHELL_UID, _SHELL_UID, outer_uid=uid, outer_gid=gid)
     os.setsid()

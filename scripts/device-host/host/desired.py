@@ -121,7 +121,8 @@ def read(parsed: argparse.Namespace, *, checkout: Path) -> HostSpec:
         raise argparse.ArgumentTypeError(msg)
     _PATH(str(checkout))
     values = {**vars(parsed), "adb": Path(parsed.adb), "proxy": parsed.proxy or ""}
-    repository, organisation = values.pop("repository"), values.pop("organisation")
+    repository = values.pop("repository")
+    organisation = values.pop("organisation")
     values["scope"] = f"repos/{repository}" if repository else f"orgs/{organisation}"
     # A repository has no runner groups except the one that GitHub numbers 1.
     values["runner_group"] = int(parsed.runner_group or 1)

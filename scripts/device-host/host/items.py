@@ -80,8 +80,21 @@ UNPACKED = "unpacked-from"
 """Written last into an unpacked runner: without it, the folder is incomplete."""
 _POWER = frozenset(
     (
-        *("adm", "admin", "disk", "docker", "incus", "kvm", "libvirt", "lxd", "plugdev", "root"),
-        *("shadow", "staff", "sudo", "systemd-journal", "wheel"),
+        "adm",
+        "admin",
+        "disk",
+        "docker",
+        "incus",
+        "kvm",
+        "libvirt",
+        "lxd",
+        "plugdev",
+        "root",
+        "shadow",
+        "staff",
+        "sudo",
+        "systemd-journal",
+        "wheel",
     )
 )
 """Groups of Debian and Ubuntu whose members can become root, or see what jobs must not see."""

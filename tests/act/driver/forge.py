@@ -88,7 +88,8 @@ class Forge:
     def merge(self, number: int) -> str:
         pull = self.api.pulls[number]
         branch = pull["base"]["ref"]
-        head, base = self.api.heads[pull["head"]["ref"]], self.api.heads[branch]
+        head = self.api.heads[pull["head"]["ref"]]
+        base = self.api.heads[branch]
         sha = self.code.merge(base, head, ref=f"refs/heads/{branch}")
         self.code.git("fetch", "--quiet", "origin", sha)
         self.code.git("checkout", "--quiet", "-B", branch, sha)
@@ -100,7 +101,8 @@ class Forge:
     def run_pull(self, number: int, *, fork: bool = False, **more: Any) -> Run:
         """Run the size check for a pull request; ``fork``: it comes from a copy elsewhere."""
         pull = self.api.pulls[number]
-        branch, head = pull["head"]["ref"], self.api.heads[pull["head"]["ref"]]
+        branch = pull["head"]["ref"]
+        head = self.api.heads[pull["head"]["ref"]]
         base = self.api.heads["main"]
         merged = self.code.merge(base, head, ref=f"refs/pull/{number}/merge")
         home = {**self._about(), "id": FORK_ID, "full_name": FORK} if fork else self._about()
@@ -145,7 +147,8 @@ class Forge:
         return self._run("push", event, sha, tag, sha, ref, workflow=workflow, **more)
 
     def run_dispatch(self, workflow: str, branch: str = "main", **more: Any) -> Run:
-        sha, ref = self.api.heads[branch], f"refs/heads/{branch}"
+        sha = self.api.heads[branch]
+        ref = f"refs/heads/{branch}"
         event = {"ref": ref, "inputs": more.pop("inputs", {}), "workflow": workflow}
         return self._run(
             "workflow_dispatch", event, sha, branch, sha, ref, workflow=workflow, **more

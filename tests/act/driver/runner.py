@@ -77,13 +77,22 @@ class Act:
                 on_change(journal.jobs)
 
         argv = (
-            *(self.program, event, "--json", "--rm", "--concurrent-jobs=4", "--pull=false"),
-            *(f"--directory={folder}", f"--workflows=.github/workflows/{workflow}"),
+            self.program,
+            event,
+            "--json",
+            "--rm",
+            "--concurrent-jobs=4",
+            "--pull=false",
+            f"--directory={folder}",
+            f"--workflows=.github/workflows/{workflow}",
             f"--eventpath={scratch / 'event.json'}",
             *(f"--platform={label}=-self-hosted" for label in runners),
             # Labels that no runner has must not be asked of a registry: none is mapped.
-            *("--no-cache-server", "--no-skip-checkout", f"--action-cache-path={self.cache}"),
-            *("--artifact-server-addr=127.0.0.1", f"--artifact-server-port={_free_port()}"),
+            "--no-cache-server",
+            "--no-skip-checkout",
+            f"--action-cache-path={self.cache}",
+            "--artifact-server-addr=127.0.0.1",
+            f"--artifact-server-port={_free_port()}",
             f"--artifact-server-path={scratch / 'artifacts'}",
             *(f"--{kind}-file={os.devnull}" for kind in ("env", "secret", "var", "input")),
             f"--secret=GITHUB_TOKEN={token}",

@@ -89,7 +89,8 @@ class Maker:
         arm = kind not in {"local", "ssh"}
         said = list[str]()
         spec = spec_of(
-            *(ProcessRunner(env), self._folder / "scratch"),
+            ProcessRunner(env),
+            self._folder / "scratch",
             name=f"the-{kind}",
             machine="aarch64" if arm else os.uname().machine,
             sysroot=SYSROOT if arm else None,

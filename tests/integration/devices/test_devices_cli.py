@@ -148,7 +148,12 @@ def test_a_pool_with_a_dead_phone_delivers(
     program = desk.program("echo done")
 
     ran = run_megtrim(
-        *("devices", "run", "--class", "any", "--", str(program)),
+        "devices",
+        "run",
+        "--class",
+        "any",
+        "--",
+        str(program),
         cwd=desk.folder,
         env={**desk.processes.env, "MEGTRIM_STATE": str(desk.folder / "state")},
         timeouts=replace(DEFAULT_TIMEOUTS, call_s=4.0, reconnect_s=4.0),

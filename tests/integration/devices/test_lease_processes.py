@@ -24,7 +24,8 @@ class Jobs:
     def __init__(self, folder: Path, processes: ProcessRunner, stack: ExitStack) -> None:
         self.folder = folder
         self.leases = Leases(folder / "state", "test", utc_now)
-        self._processes, self._stack = processes, stack
+        self._processes = processes
+        self._stack = stack
 
     def start(self, name: str, kept_s: float, *machines: str) -> Background:
         argv = (sys.executable, str(JOB), str(self.folder / "state"), str(self.folder / "notes"))

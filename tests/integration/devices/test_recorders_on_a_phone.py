@@ -62,7 +62,8 @@ def test_the_demo_on_a_phone_agrees_with_what_is_committed(demo: Demo) -> None:
     """`demo --device virtual-phone` on a fresh clone passes, and ships what the demo ships."""
     keep = KeepFolder(demo.folder / COMMITTED)
     committed = keep.texts()
-    phone, emulator = demo.trim("--device", "virtual-phone"), demo.trim()
+    phone = demo.trim("--device", "virtual-phone")
+    emulator = demo.trim()
 
     assert phone == emulator
     assert keep.texts() == committed != {}
@@ -89,12 +90,20 @@ def twin(tmp_path: Path) -> tuple[Path, FunctionTable]:
     ((name, text),) = probes.sources(shared=False)
     for file, content in ((name, text), ("program.cpp", PROGRAM)):
         (tmp_path / file).write_text(content, encoding="utf-8")
-    runtime, made = tmp_path / "runtime.o", tmp_path / "twin"
+    runtime = tmp_path / "runtime.o"
+    made = tmp_path / "twin"
     flags = ("-c", "-O2", "-fno-stack-protector")
     processes.capture("aarch64-linux-gnu-gcc", *flags, str(tmp_path / name), "-o", str(runtime))
     processes.capture(
-        *("aarch64-linux-gnu-g++", "-O2", "-static", str(runtime), str(tmp_path / "program.cpp")),
-        *(*probes.flags(shared=False), f"-Wl,-Map={made}.map", "-o", str(made)),
+        "aarch64-linux-gnu-g++",
+        "-O2",
+        "-static",
+        str(runtime),
+        str(tmp_path / "program.cpp"),
+        *probes.flags(shared=False),
+        f"-Wl,-Map={made}.map",
+        "-o",
+        str(made),
     )
     table = read_table(made)
     platform = link_map.platform_names(link_map.read_map(Path(f"{made}.map")), table)

@@ -49,7 +49,8 @@ def make_spec(board: Sshd) -> Iterator[MakeSpec]:
 
         def make(timeouts: Timeouts = Timeouts(), **settings: object) -> DeviceSpec:  # noqa: B008
             return spec_of(
-                *(ProcessRunner(env), board.folder),
+                ProcessRunner(env),
+                board.folder,
                 name="rock-5",
                 machine=os.uname().machine,
                 settings=board.settings.model_copy(update=settings),
@@ -80,7 +81,8 @@ def failure_of(board: Board) -> InfrastructureFailure:
 
 
 def test_a_board_says_what_it_is(make_spec: MakeSpec) -> None:
-    one, other = only(make_spec()), only(make_spec(user="someone"))
+    one = only(make_spec())
+    other = only(make_spec(user="someone"))
 
     assert one.alive()
     assert one.facts()["host"] == "127.0.0.1"

@@ -184,7 +184,8 @@ def test_programs_of_an_android_find_its_loader(
     start_phone: StartPhone, phone: ConnectedPhone, tmp_path: Path
 ) -> None:
     # Debian's loader plays Android's: what matters is where it lies.
-    system, cross = tmp_path / "android" / "system", Path("/usr/aarch64-linux-gnu/lib")
+    system = tmp_path / "android" / "system"
+    cross = Path("/usr/aarch64-linux-gnu/lib")
     (system / "bin").mkdir(parents=True)
     (system / "lib64").mkdir()
     shutil.copy(cross / "ld-linux-aarch64.so.1", system / "bin" / "linker64")
@@ -286,7 +287,8 @@ def test_two_of_one_name(start_phone: StartPhone) -> None:
 
 
 def test_two_phones_share_nothing(start_phone: StartPhone) -> None:
-    first, second = start_phone(), start_phone()
+    first = start_phone()
+    second = start_phone()
     first.shell("echo mine > /data/local/tmp/file")
     assert second.shell("ls /data/local/tmp").stdout == ""
     first.fault("freeze")

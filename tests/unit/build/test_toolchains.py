@@ -134,7 +134,8 @@ def test_the_hosts_own_compiler(
     [
         (host, "this machine has no C++ compiler", "g++"),
         (
-            *(clang_linux_arm64, "clang and lld of one version were not found on this machine"),
+            clang_linux_arm64,
+            "clang and lld of one version were not found on this machine",
             "clang-14 lld-14",
         ),
     ],
@@ -158,7 +159,9 @@ def test_clang_and_lld_of_one_version_are_taken(
     names = [
         *(f"{name}-15" for name in ("clang", "clang++", "ld.lld")),
         *(f"{name}-15" for name in ("llvm-strip", "llvm-ar", "llvm-ranlib")),
-        *("clang++-14", "clang++", "ld.lld"),
+        "clang++-14",
+        "clang++",
+        "ld.lld",
     ]
     sysroot = tmp_path / "sysroot"
     monkeypatch.setattr(clang_linux_arm64, "_SYSROOT", sysroot)
@@ -398,7 +401,12 @@ def test_what_it_is_not_and_cannot_build_for_is_refused(
 @pytest.mark.parametrize(
     "levels",
     [
-        *("[]", "{", '{"min": "x", "max": 30}', '{"min": 16}', "null", "[" * 100_000),
+        "[]",
+        "{",
+        '{"min": "x", "max": 30}',
+        '{"min": 16}',
+        "null",
+        "[" * 100_000,
         '{"min": 16, "max": Infinity}',
     ],
     ids=range(7),

@@ -73,7 +73,9 @@ def test_each_task_keeps_what_its_last_run_had(shell: Shell, out: Path) -> None:
     assert answer.out.replace("removed", "would remove") == looked.out
     *rows, total = answer.out.splitlines()
     assert [line.split()[1:-1] for line in rows[2:]] == [
-        *(["build/plain"], ["build/plain"], ["build", "tree", "sample"]),
+        ["build/plain"],
+        ["build/plain"],
+        ["build", "tree", "sample"],
     ]
     assert total.endswith(" KiB from megtrim-out")
     assert [path.parent for path in out.glob("build/*/manifest.json")] == [kept]
@@ -108,7 +110,11 @@ def test_what_others_wrote_stays(
     shell: Shell, out: Path, oldest: Path, words: tuple[str, ...]
 ) -> None:
     mine = {
-        *("notes.txt", "build/notes.txt", "build/0123/notes.txt", "work/mine/a.o", "verify/x.json"),
+        "notes.txt",
+        "build/notes.txt",
+        "build/0123/notes.txt",
+        "work/mine/a.o",
+        "verify/x.json",
         *(f"build/{oldest.name}/{name}" for name in ("bin/notes.txt", "notes.txt")),
     }
     for name in mine:
@@ -130,7 +136,8 @@ def test_no_link_is_followed(
     """What is behind it is what megtrim itself wrote there."""
     for at_ns, inputs in enumerate("ab", 1):
         leave(out / "arm64", "build/plain", inputs, at_ns=at_ns)
-    elsewhere, link = shell.folder / "elsewhere", out / place.replace("OLD", oldest.name)
+    elsewhere = shell.folder / "elsewhere"
+    link = out / place.replace("OLD", oldest.name)
     link.rename(elsewhere)
     link.symlink_to(elsewhere)
     before = files_in(elsewhere)

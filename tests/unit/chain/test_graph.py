@@ -220,10 +220,15 @@ def test_neighbours_are_run_where_someone_asks() -> None:
 
     assert not any(task.stage is Stage.NEIGHBOURS for task in tasks(TWO))
     assert [task.name for task in asked if task.stage is Stage.NEIGHBOURS] == [
-        *("a/x@any", "a/y@any", "b/s@any")
+        "a/x@any",
+        "a/y@any",
+        "b/s@any",
     ]
     assert found["neighbours/a/y@any"].needs == (
-        *("build/plain", "profile/a/y@any#search", "header/keepset", "reduce/reduced"),
+        "build/plain",
+        "profile/a/y@any#search",
+        "header/keepset",
+        "reduce/reduced",
         "verify/a/y@any",
     )
     assert "neighbours/b/s@any" in found["verdict/verdict"].wants

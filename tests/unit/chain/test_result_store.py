@@ -325,7 +325,8 @@ def settle(folder: StageFolder, by_s: int = 100) -> None:
 
 def flip(path: Path) -> None:
     """Change one bit, and restore the time of the last write."""
-    before, data = path.stat(), bytearray(path.read_bytes())
+    before = path.stat()
+    data = bytearray(path.read_bytes())
     data[len(data) // 2] ^= 1
     path.write_bytes(data)
     os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
@@ -378,8 +379,14 @@ def test_what_is_remembered_is_not_read_again(
 @pytest.mark.parametrize(
     "memory",
     [
-        *("", "{", "[]", "[" * 100_000, '{"../x": []}', '{"sub/file.txt": 3}'),
-        *('{"sub/file.txt": ["x", 1, 2, 3, 4]}', '{"sub/file.txt": [1]}'),
+        "",
+        "{",
+        "[]",
+        "[" * 100_000,
+        '{"../x": []}',
+        '{"sub/file.txt": 3}',
+        '{"sub/file.txt": ["x", 1, 2, 3, 4]}',
+        '{"sub/file.txt": [1]}',
     ],
     ids=range(8),
 )
@@ -465,7 +472,8 @@ def test_what_is_discarded_is_the_previous_until_it_is_made_again(
 
 def test_a_lock_is_waited_for_and_the_wait_is_announced(tmp_path: Path) -> None:
     said: list[str] = []
-    held, events = threading.Event(), []
+    held = threading.Event()
+    events = []
 
     def hold() -> None:
         with Store(tmp_path).lock("work-plain"):

@@ -221,7 +221,15 @@ def test_a_manifest_that_was_written_is_read_back() -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        *("", "{", "[]", "{}", "null", "1e999", "[" * 100_000, '{"a":' * 100_000, "\ud800"),
+        "",
+        "{",
+        "[]",
+        "{}",
+        "null",
+        "1e999",
+        "[" * 100_000,
+        '{"a":' * 100_000,
+        "\ud800",
         dump_manifest(MANIFEST).replace('"pass"', '"trap"'),
         dump_manifest(MANIFEST).replace("0.25", "NaN"),
         dump_manifest(MANIFEST).replace('"unmet": 0', '"unmet": 1'),

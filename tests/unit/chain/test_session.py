@@ -133,7 +133,8 @@ def test_a_user_without_a_home_has_none(tmp_path: Path, name: str, there: bool) 
         assert (tmp_path / "durations.json").is_file()
 
 
-OLD, NEW = "0123456789abcdef" * 4, "fedcba9876543210" * 4
+OLD = "0123456789abcdef" * 4
+NEW = "fedcba9876543210" * 4
 
 
 @pytest.mark.parametrize(
@@ -171,7 +172,8 @@ OLD, NEW = "0123456789abcdef" * 4, "fedcba9876543210" * 4
         ({"keep": "b\na"}, {"keep": "a\nb"}, "keep changed (the same in another order)"),
         # The first three are shown, and 40 letters of each.
         (
-            *(dict.fromkeys("edcba", "2"), dict.fromkeys("abcde", "1")),
+            dict.fromkeys("edcba", "2"),
+            dict.fromkeys("abcde", "1"),
             "a changed (1 → 2); b changed (1 → 2); c changed (1 → 2) and 2 more",
         ),
         ({"a": "x" * 40}, {"a": ""}, f"a changed ( → {'x' * 40})"),

@@ -36,10 +36,23 @@ def test_a_command_says_everything_that_was_asked() -> None:
     words = shlex.split(EVERYTHING.verify("m/s@any"))
 
     assert words == [
-        *("megtrim", "verify", "--config", "trim it/$(id).yaml", "--out", "../results"),
-        *("--engine", "../MegEngine", "--image", "megtrim/x@sha256:0"),
-        *("--no-docker", "--committed", "--device", "virtual-phone"),
-        *("--scenario", "m/s@any", "--again"),
+        "megtrim",
+        "verify",
+        "--config",
+        "trim it/$(id).yaml",
+        "--out",
+        "../results",
+        "--engine",
+        "../MegEngine",
+        "--image",
+        "megtrim/x@sha256:0",
+        "--no-docker",
+        "--committed",
+        "--device",
+        "virtual-phone",
+        "--scenario",
+        "m/s@any",
+        "--again",
     ]
     # Who verifies may well have no baseline at hand.
     assert EVERYTHING.again("size").endswith(" --baseline sizes.json")
@@ -50,7 +63,12 @@ def test_a_command_says_everything_that_was_asked() -> None:
 
 def test_accepting_leaves_the_mode_out() -> None:
     assert shlex.split(EVERYTHING.accept()) == [
-        *("megtrim", "trim", *EVERYTHING.place, "--device", "virtual-phone", "--accept")
+        "megtrim",
+        "trim",
+        *EVERYTHING.place,
+        "--device",
+        "virtual-phone",
+        "--accept",
     ]
     assert "--committed" not in EVERYTHING.place
 

@@ -92,12 +92,16 @@ def test_a_keep_set_that_is_not_there_yet_is_not_fine(team: Shell) -> None:
         ("default, inputs", "other, inputs", "vgg/other@any is not in it", ""),
         ("[1, 2]", "[1, 4]", "vgg/wide-threads-4@any is not in it", ""),
         (
-            *("name: default,", "name: default, args: [--cpu, --iter, '7'],"),
-            *("vgg/default@any is not what was traced: the arguments changed", " --accept"),
+            "name: default,",
+            "name: default, args: [--cpu, --iter, '7'],",
+            "vgg/default@any is not what was traced: the arguments changed",
+            " --accept",
         ),
         (
-            *("models:", "trim: {level: function}\nmodels:"),
-            *("no function is listed in it, but functions are trimmed", ""),
+            "models:",
+            "trim: {level: function}\nmodels:",
+            "no function is listed in it, but functions are trimmed",
+            "",
         ),
     ],
 )
@@ -181,7 +185,8 @@ def test_a_plan_lists_every_task_and_counts_them(
 
 
 def test_why_adds_a_reason_to_each(project: Shell) -> None:
-    plain, why = project("plan"), project("plan", "--why")
+    plain = project("plan")
+    why = project("plan", "--why")
 
     pairs = list(zip(plain.out.splitlines(), why.out.splitlines(), strict=True))[:-1]
     assert all(long.startswith(short) and len(long) > len(short) + 2 for short, long in pairs)

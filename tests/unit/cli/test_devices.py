@@ -111,7 +111,8 @@ def test_a_quarantine_is_shown_with_its_age_author_and_reason(bench: Bench) -> N
             0, out="pixel: quarantined because battery is swollen\n"
         )
     with clock_at(LATER):
-        listed, as_json = bench("list", "pixel"), bench("list", "pixel", "--json")
+        listed = bench("list", "pixel")
+        as_json = bench("list", "pixel", "--json")
     assert listed.out == (
         "pixel  adb  fast  quarantined: since 2026-05-04 12:00 UTC (3 days) by a person "
         "because battery is swollen\n"
@@ -306,12 +307,14 @@ def test_a_passed_check_restores_what_megtrim_put_aside(bench: Bench) -> None:
 def test_a_failed_check_is_infrastructure(
     bench: Bench, attached: ConnectionState, said: str
 ) -> None:
-    bench.phone.attached, bench.phone.answers = attached, False
+    bench.phone.attached = attached
+    bench.phone.answers = False
     assert bench("check", "pixel").expect(3).out.startswith(said)
 
 
 def test_recovery_takes_its_steps_and_checks(bench: Bench) -> None:
-    bench.phone.attached, bench.phone.cured_by = ConnectionState.OFFLINE, "reconnect"
+    bench.phone.attached = ConnectionState.OFFLINE
+    bench.phone.cured_by = "reconnect"
     answer = bench("recover").expect(0)
     assert answer.out.startswith("ok  pixel: reconnected; answers; stores a file; ")
     assert bench("recover").out == "nothing to do: every device is free or running a job\n"

@@ -174,7 +174,8 @@ def test_a_name_that_no_file_has_is_an_input_error(
 ) -> None:
     monkeypatch.setenv("PATH", "")
     monkeypatch.chdir(project)
-    shell, bugs = Shell(project, capsys), []
+    shell = Shell(project, capsys)
+    bugs = []
     for kind, make in NAMES.items():
         answer = shell(*(word.replace("PATH", make()) for word in call))
         if answer.status not in (0, 1, 2, 3):
@@ -210,10 +211,13 @@ def test_a_name_in_the_configuration_is_an_input_error(
 
 
 SAMPLE = Path(__file__).parents[3] / "examples" / "sample-engine"
-MODEL, INFO = "models/tiny-vgg.sample", "models/tiny-vgg.sample.json"
-INPUT, CACHE = "models/tiny-vgg.data.npy", "models/tiny-vgg.algo.cache"
+MODEL = "models/tiny-vgg.sample"
+INFO = "models/tiny-vgg.sample.json"
+INPUT = "models/tiny-vgg.data.npy"
+CACHE = "models/tiny-vgg.algo.cache"
 KEEP_SET = "megtrim/keepset/tiny-vgg/default@any.json"
-BASELINE, CONFIG = "sizes.json", "megtrim.yaml"
+BASELINE = "sizes.json"
+CONFIG = "megtrim.yaml"
 NAMED = (MODEL, INFO, INPUT, CACHE)
 """Files that the configuration names."""
 

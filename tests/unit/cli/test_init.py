@@ -158,7 +158,8 @@ def refused(shell: Shell, *arguments: str) -> str:
     return answer.err
 
 
-RESNET, SAMPLE = "resnet18-s.mge", "tiny-vgg.sample"
+RESNET = "resnet18-s.mge"
+SAMPLE = "tiny-vgg.sample"
 INPUT = "resnet18-s.h2d-0.npy"
 
 
@@ -251,20 +252,26 @@ def test_each_kind_of_device_is_shown(shell: Shell, monkeypatch: pytest.MonkeyPa
 
 
 def test_doctor_says_what_is_there(shell: Shell) -> None:
-    text, data = shell("doctor"), shell("doctor", "--json")
+    text = shell("doctor")
+    data = shell("doctor", "--json")
 
     findings = json.loads(data.out)
     assert [each["what"] for each in findings] == [
-        *("python", "cmake", "ninja", "toolchain zig", "toolchain clang-linux-arm64"),
-        *("toolchain ndk", "toolchain host", "device qemu", "qemu-user, for work"),
-        *(
-            "device adb",
-            "device ssh",
-            "device virtual-phone",
-            "docker, for toolchain.image",
-            "git",
-            "ccache",
-        ),
+        "python",
+        "cmake",
+        "ninja",
+        "toolchain zig",
+        "toolchain clang-linux-arm64",
+        "toolchain ndk",
+        "toolchain host",
+        "device qemu",
+        "qemu-user, for work",
+        "device adb",
+        "device ssh",
+        "device virtual-phone",
+        "docker, for toolchain.image",
+        "git",
+        "ccache",
     ]
     lines = text.out.splitlines()
     at = lines.index("optional")

@@ -23,7 +23,8 @@ TRIM = tuple(name.replace(".yml", ".trim.yml") for name in WRITTEN)
 
 NEW = ("tiny-vgg.sample", *KIT)
 CLANG = "clang-14 lld-14 llvm-14 g++-aarch64-linux-gnu"
-GITLAB, ON_GITLAB = ".gitlab-ci.yml", ("--gitlab", "--kit", "megtrim/kit")
+GITLAB = ".gitlab-ci.yml"
+ON_GITLAB = ("--gitlab", "--kit", "megtrim/kit")
 NO_KIT = "--kit is needed: no caller names one kit\n  --kit OWNER/REPO, or its URL; the newest"
 FILE = """\
 version: 1
@@ -416,12 +417,14 @@ def _configure(keys: str) -> Callable[[Path], object]:
         ((*NEW, "--kit", "megtrim/kitt"), "versions of the kit cannot be read", _leave_nothing),
         (NEW, "is in no git repository", lambda folder: shutil.rmtree(folder / ".git")),
         (
-            *(NEW, "name it: --branch NAME"),
+            NEW,
+            "name it: --branch NAME",
             lambda folder: (folder / ".git/HEAD").write_text("0" * 40, encoding="utf-8"),
         ),
         (KIT, "is outside the repository", _configure("keep_set: ../keepset\n")),
         (
-            *(KIT, "found mine, expected NAME@sha256:DIGEST\n  CI takes no tags: a tag may name"),
+            KIT,
+            "found mine, expected NAME@sha256:DIGEST\n  CI takes no tags: a tag may name",
             _configure("toolchain: {kind: host, image: mine}\n"),
         ),
     ],
@@ -495,7 +498,8 @@ def test_a_file_that_is_there_stays(team: Shell) -> None:
         (ON_GITLAB, "toolchain: {kind: ndk}\n", "found toolchain.kind: ndk\n  the job needs"),
         (ON_GITLAB, "toolchain: {kind: host, image: mine}\n", "--gitlab: found toolchain.image"),
         (
-            *(ON_GITLAB, "toolchains: [{name: a, kind: host}, {name: b, kind: zig}]\n"),
+            ON_GITLAB,
+            "toolchains: [{name: a, kind: host}, {name: b, kind: zig}]\n",
             "has several toolchains, expected one\n  choose one: --config megtrim.yaml#a",
         ),
     ],

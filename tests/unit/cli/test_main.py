@@ -270,7 +270,8 @@ class Terminal(io.StringIO):
         return True
 
 
-PIPE, TERMINAL = io.StringIO(), Terminal()
+PIPE = io.StringIO()
+TERMINAL = Terminal()
 
 
 @pytest.mark.parametrize(
@@ -315,7 +316,9 @@ def test_a_status_has_its_color(
     show_summary(SUMMARY)
     show(SUMMARY)
 
-    red, green, yellow = "\x1b[31mfail\x1b[0m", "\x1b[32mpass\x1b[0m", "\x1b[33mwarning\x1b[0m"
+    red = "\x1b[31mfail\x1b[0m"
+    green = "\x1b[32mpass\x1b[0m"
+    yellow = "\x1b[33mwarning\x1b[0m"
     colored = SUMMARY.replace("fail", red).replace("  pass\n", f"  {green}\n")
     assert capsys.readouterr().out == f"{colored.replace('warning', yellow)}\n{SUMMARY}\n"
 

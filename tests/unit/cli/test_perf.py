@@ -100,7 +100,8 @@ def test_a_configuration_answers_for_each_experiment(shell: Shell) -> None:
 def test_what_cannot_run_is_listed_on_demand(shell: Shell) -> None:
     shell.sample("tiny-vgg.sample")
     shell.write("megtrim.yaml", CONFIG)
-    here, everything = shell("perf", "list").out, shell("perf", "list", "--all").out
+    here = shell("perf", "list").out
+    everything = shell("perf", "list", "--all").out
     hidden = [each.name for each in EXPERIMENTS if f"\n{each.name} " not in f"\n{here}"]
 
     assert "layout-online" in hidden
@@ -294,7 +295,8 @@ def test_a_damaged_run_is_not_appended(shell: Shell) -> None:
 
 
 def test_two_commits_are_compared(shell: Shell, history: Path) -> None:
-    before, after = RUNS[10].commit.sha, RUNS[30].commit.sha
+    before = RUNS[10].commit.sha
+    after = RUNS[30].commit.sha
 
     assert " to " in shell("perf", "compare", before, after).expect(0).out
     found = json.loads(shell("perf", "compare", before, after, "--json").out)

@@ -197,7 +197,8 @@ STAGES = {kind: stage for stage in Stage for kind in list_result_types(stage)}
 @pytest.mark.parametrize("kind", STAGES, ids=lambda kind: kind.__name__)
 def test_each_kind_of_result_fits_the_schema(kind: type[StageResult]) -> None:
     found = {"folder": "f", "result": dump_result(SAMPLES[kind])}
-    own, other = STAGES[kind], Stage.SIZE if STAGES[kind] is Stage.BUILD else Stage.BUILD
+    own = STAGES[kind]
+    other = Stage.SIZE if STAGES[kind] is Stage.BUILD else Stage.BUILD
     document = {"version": RESULTS_VERSION, "failed": {}, "done": {f"{own}/a": found}}
 
     assert find_errors(document) == []

@@ -208,7 +208,8 @@ def test_the_power_of_a_phone_is_switched_where_its_owner_says(
         ("boards: [{name: a, host: b, key: id}]", r"boards.yaml:1: boards\[0\].key: found id"),
         ("boards: [{name: a, host: -oProxyCommand=x}]", r"boards\[0\].host"),
         ("phones: [{serial: a}]", r"phones\[0\].power: found nothing"),
-        *(("boards: []\nboards: []", "boards.yaml:2: "), ("- a", "found a list")),
+        ("boards: []\nboards: []", "boards.yaml:2: "),
+        ("- a", "found a list"),
     ],
 )
 def test_a_mistake_of_the_owner_is_named(tmp_path: Path, text: str, message: str) -> None:

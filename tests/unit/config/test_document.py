@@ -29,14 +29,35 @@ def _value(text: str) -> object:
 @pytest.mark.parametrize(
     ("text", "value"),
     [
-        *(("12", 12), ("-3", -3), ("0", 0), ("999999999999999999", 999_999_999_999_999_999)),
+        ("12", 12),
+        ("-3", -3),
+        ("0", 0),
+        ("999999999999999999", 999_999_999_999_999_999),
         ("1000000000000000000", "1000000000000000000"),
-        *(("1.5", 1.5), ("-0.25", -0.25), ("1.0e-3", 0.001), ("true", True), ("false", False)),
-        *(("null", None), ("~", None), ("", None), ("'12'", "12"), ('"true"', "true"), ("''", "")),
-        *(("yes", "yes"), ("on", "on"), ("True", "True"), ("010", "010"), ("1_000", "1_000")),
-        *(("1:30", "1:30"), ("1e3", "1e3"), (".inf", ".inf"), ("0x10", "0x10")),
-        *(("2026-01-31", "2026-01-31"), ("[1, a]", [1, "a"])),
-        *(("{1: a, true: b}", {"1": "a", "true": "b"}), ('{"<<": a}', {"<<": "a"})),
+        ("1.5", 1.5),
+        ("-0.25", -0.25),
+        ("1.0e-3", 0.001),
+        ("true", True),
+        ("false", False),
+        ("null", None),
+        ("~", None),
+        ("", None),
+        ("'12'", "12"),
+        ('"true"', "true"),
+        ("''", ""),
+        ("yes", "yes"),
+        ("on", "on"),
+        ("True", "True"),
+        ("010", "010"),
+        ("1_000", "1_000"),
+        ("1:30", "1:30"),
+        ("1e3", "1e3"),
+        (".inf", ".inf"),
+        ("0x10", "0x10"),
+        ("2026-01-31", "2026-01-31"),
+        ("[1, a]", [1, "a"]),
+        ("{1: a, true: b}", {"1": "a", "true": "b"}),
+        ('{"<<": a}', {"<<": "a"}),
         ("|\n  two\n  lines", "two\nlines\n"),
     ],
 )
@@ -162,9 +183,16 @@ def test_problems_come_by_line_and_are_counted_where_there_are_too_many() -> Non
 @pytest.mark.parametrize(
     ("value", "shown"),
     [
-        *((None, "nothing"), (True, "true"), (0, "the number 0"), (1.5, "the number 1.5")),
-        *(("a'b", '"a\'b"'), ("x" * 60, repr("x" * 60)), ("x" * 61, repr("x" * 57 + "..."))),
-        *(([1], "a list"), ([], "an empty list"), ({}, "a mapping (key: value)")),
+        (None, "nothing"),
+        (True, "true"),
+        (0, "the number 0"),
+        (1.5, "the number 1.5"),
+        ("a'b", '"a\'b"'),
+        ("x" * 60, repr("x" * 60)),
+        ("x" * 61, repr("x" * 57 + "...")),
+        ([1], "a list"),
+        ([], "an empty list"),
+        ({}, "a mapping (key: value)"),
     ],
 )
 def test_a_value_is_described_in_a_few_words(value: object, shown: str) -> None:
@@ -218,9 +246,12 @@ def test_an_item_comes_after_the_last_one() -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        *("list:\n- {name: a}", "list:\n- name: a\n  note: |\n    two\n    lines\n\nother: 1\n"),
-        *("list:\r\n  - name: a\r\n  # end\r\n", "list:\n  - name: 'a\n      b'\nother: {}\n"),
-        *("list:\n  - name: a\n    empty:\nother: 1\n", "---\nlist:\n    -   name: a\n...\n"),
+        "list:\n- {name: a}",
+        "list:\n- name: a\n  note: |\n    two\n    lines\n\nother: 1\n",
+        "list:\r\n  - name: a\r\n  # end\r\n",
+        "list:\n  - name: 'a\n      b'\nother: {}\n",
+        "list:\n  - name: a\n    empty:\nother: 1\n",
+        "---\nlist:\n    -   name: a\n...\n",
     ],
 )
 def test_every_style_of_a_list_with_dashes(text: str) -> None:
@@ -237,7 +268,10 @@ def test_every_style_of_a_list_with_dashes(text: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        *("list: [{name: a}]\n", "list: []\n", "list: 3\n", "other: 3\n"),
+        "list: [{name: a}]\n",
+        "list: []\n",
+        "list: 3\n",
+        "other: 3\n",
         "list: &x\n  - {name: a}\nother: *x\n",
     ],
 )

@@ -31,7 +31,9 @@ def test_each_number_is_a_scenario(tmp_path: Path) -> None:
     loaded = load(tmp_path, ENGINE + TEXT)
 
     assert listed(loaded) == [
-        *(("m/first@any", 1), ("m/many-threads-4@any", 4), ("m/many-threads-1@any", 1)),
+        ("m/first@any", 1),
+        ("m/many-threads-4@any", 4),
+        ("m/many-threads-1@any", 1),
         ("m/last@any", 1),
     ]
     scenarios = loaded.config.models[0].scenarios
@@ -186,7 +188,8 @@ def test_too_many_files_and_a_folder_in_a_file_s_place_are_refused(
     ("text", "said"),
     [
         ("", "models/b.yaml:1: found an empty file"),
-        *(("- name: b\n", "models/b.yaml:1: found a list"), ("name: [", "models/b.yaml:")),
+        ("- name: b\n", "models/b.yaml:1: found a list"),
+        ("name: [", "models/b.yaml:"),
         ("<<<<<<< a\nname: b\n=======\n>>>>>>> b\n", "models/b.yaml:1: found an unresolved merge"),
     ],
 )
@@ -242,11 +245,16 @@ def test_configurations_of_any_depth_share_files(tmp_path: Path, config: str) ->
     loaded = load_shared(tmp_path, config)
 
     first, second = loaded.config.models
-    (one,), (inline,) = first.scenarios, second.scenarios
+    (one,) = first.scenarios
+    (inline,) = second.scenarios
     assert one.algo_cache is not None
     found = (first.file, *first.strip_info, one.inputs["x"], one.algo_cache, inline.inputs["x"])
     assert [loaded.resolve(path).resolve().relative_to(tmp_path).as_posix() for path in found] == [
-        *("files/m.mge", "files/m.json", "files/x.npy", "files/x.cache", "files/x.npy")
+        "files/m.mge",
+        "files/m.json",
+        "files/x.npy",
+        "files/x.cache",
+        "files/x.npy",
     ]
     assert loaded.is_shared("models", 0, "scenarios", 0) is ("/" in config)
     assert not loaded.is_shared("engine")

@@ -193,21 +193,28 @@ PATHS = st.one_of(FILES, st.builds(choose, st.one_of(FILES, st.just("megtrim.yam
 @pytest.mark.parametrize(
     ("config", "found"),
     [
-        *(("megtrim.yaml", ""), ("./megtrim.yaml", ""), ("", "")),
-        *(("android/megtrim.yaml", "android"), ("./android//megtrim.yaml", "android")),
+        ("megtrim.yaml", ""),
+        ("./megtrim.yaml", ""),
+        ("", ""),
+        ("android/megtrim.yaml", "android"),
+        ("./android//megtrim.yaml", "android"),
         ("camera-app/megtrim.yaml", "camera-app"),
         ("apps/camera/megtrim.yaml", "apps-camera-ec59c978"),
         ("apps-camera/megtrim.yaml", "apps-camera"),
         ("megtrim-quick.yaml", "megtrim-quick-034ca81f"),
         ("Android/megtrim.yaml", "android-2f28b52e"),
         ("android.v2/megtrim.yaml", "android-v2-fb0c964c"),
-        *(("a-0123abcd/megtrim.yaml", "a-0123abcd-357c3d5e"), ("模型/megtrim.yaml", "50679dfd")),
-        *(("模型.yaml", "a318b199"), ("/srv/megtrim.yaml", ""), ("../megtrim.yaml", "")),
+        ("a-0123abcd/megtrim.yaml", "a-0123abcd-357c3d5e"),
+        ("模型/megtrim.yaml", "50679dfd"),
+        ("模型.yaml", "a318b199"),
+        ("/srv/megtrim.yaml", ""),
+        ("../megtrim.yaml", ""),
         ("megtrim.yaml#android-arm64", "_android-arm64"),
         ("./megtrim.yaml#android-arm64", "_android-arm64"),
         ("android/megtrim.yaml#arm64", "android_arm64"),
         ("apps/camera.yaml#arm64", "apps-camera-1516d27b_arm64"),
-        *(("megtrim.yaml#Arm64", "megtrim-yaml-arm64-64f2f469"), ("../megtrim.yaml#arm64", "")),
+        ("megtrim.yaml#Arm64", "megtrim-yaml-arm64-64f2f469"),
+        ("../megtrim.yaml#arm64", ""),
     ],
 )
 def test_an_id_is_the_folder_or_has_a_digest(config: str, found: str) -> None:
@@ -215,7 +222,8 @@ def test_an_id_is_the_folder_or_has_a_digest(config: str, found: str) -> None:
 
 
 def test_long_paths_have_short_ids() -> None:
-    long, longer = f"{'a' * 41}/megtrim.yaml", f"{'a' * 42}/megtrim.yaml"
+    long = f"{'a' * 41}/megtrim.yaml"
+    longer = f"{'a' * 42}/megtrim.yaml"
 
     assert id_of(f"{'a' * 40}/megtrim.yaml") == "a" * 40
     assert re.fullmatch("a{40}-[0-9a-f]{8}", id_of(long))
@@ -239,7 +247,8 @@ def test_an_id_is_safe_in_every_name(config: str) -> None:
         ("megtrim.yaml", ("megtrim.yaml", "")),
         ("megtrim.yaml#arm64", ("megtrim.yaml", "arm64")),
         ("a#b/megtrim.yml#arm64", ("a#b/megtrim.yml", "arm64")),
-        *(("megtrim.yaml#", ("megtrim.yaml#", "")), ("a.yaml#/b.yaml", ("a.yaml#/b.yaml", ""))),
+        ("megtrim.yaml#", ("megtrim.yaml#", "")),
+        ("a.yaml#/b.yaml", ("a.yaml#/b.yaml", "")),
         ("notes#1", ("notes#1", "")),
     ],
 )

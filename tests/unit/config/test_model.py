@@ -146,7 +146,7 @@ def switched(trim: str, cmake: str = "{}") -> str:
 @pytest.mark.parametrize(
     ("trim", "off"),
     [
-        *(("  level: region\n", (RTTI, LOGGING, EXCEPTIONS)), ("  minimum_size: false\n", ())),
+        ("  level: region\n", (RTTI, LOGGING, EXCEPTIONS)), ("  minimum_size: false\n", ()),
         ("  minimum_size: false\n  switches: {logging: false}\n", (LOGGING,)),
         (
             "  minimum_size: false\n  switches: {exceptions: false, rtti: false}\n",
@@ -238,7 +238,8 @@ def test_a_run_and_a_budget_may_be_an_applications(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("keys", "expected"),
     [
-        *(({}, "load_and_run"), ({"variant": "plain"}, "load_and_run/plain")),
+        ({}, "load_and_run"),
+        ({"variant": "plain"}, "load_and_run/plain"),
         ({"size": "loaded"}, "load_and_run loaded"),
         ({"section": ".text", "variant": "plain"}, "load_and_run/plain section .text"),
         ({"component": "kernels/x86"}, "load_and_run component kernels/x86"),
@@ -265,7 +266,8 @@ def test_without_the_key_everything_is_measured(tmp_path: Path) -> None:
         ({"experiments": ["record-1", "fast-run"]}, ("baseline", "fast-run", "record-1")),
         ({"recipes": ["arm"]}, ("baseline", "recipe-arm")),
         ({"experiments": ["nchw88"], "recipes": ["x86"]}, ("baseline", "nchw88", "recipe-x86")),
-        *(({"experiments": []}, ()), ({"experiments": ["baseline"]}, ("baseline",))),
+        ({"experiments": []}, ()),
+        ({"experiments": ["baseline"]}, ("baseline",)),
     ],
 )
 def test_all_are_compared_with_the_baseline(asked: dict[str, Any], names: tuple[str, ...]) -> None:

@@ -53,11 +53,15 @@ def test_names_follow_the_configuration(folder: str, infix: str, name: str) -> N
     check, _, *others, release = texts.values()
     documents = [yaml.safe_load(text) for text in (check, *others)]
     assert [document["name"] for document in documents] == [
-        *(f"megtrim{name}", f"megtrim refresh{name}", f"megtrim night{name}")
+        f"megtrim{name}",
+        f"megtrim refresh{name}",
+        f"megtrim night{name}",
     ]
     size, refresh, night = (next(iter(document["jobs"].values())) for document in documents)
     assert [size["name"], refresh["name"], night["name"]] == [
-        *(f"size{name}", f"refresh{name}", f"night{name}")
+        f"size{name}",
+        f"refresh{name}",
+        f"night{name}",
     ]
     assert name_check(config) == f"size{name} / verdict"
     assert f'the check "size{name} / verdict"' in check
@@ -98,8 +102,11 @@ def test_what_a_caller_says() -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        *("megtrim/kit", "https://github.com/megtrim/kit", "https://github.com/megtrim/kit.git/"),
-        *("git@github.com:megtrim/kit.git", "ssh://git@github.com/megtrim/kit"),
+        "megtrim/kit",
+        "https://github.com/megtrim/kit",
+        "https://github.com/megtrim/kit.git/",
+        "git@github.com:megtrim/kit.git",
+        "ssh://git@github.com/megtrim/kit",
     ],
 )
 def test_a_kit_is_named_by_any_of_its_addresses(text: str) -> None:

@@ -49,8 +49,10 @@ def test_each_toolchain_has_what_is_for_it(tmp_path: Path) -> None:
     assert (desk.trim.relocations, desk.trim.optimize) == (None, "size")
     assert (str(phone.baseline), desk.baseline) == ("phone.json", None)
     assert names(phone) == [
-        *("small/s@a55", "m/quick@a55"),
-        *("m/many-threads-1@a55", "m/many-threads-4@a55"),
+        "small/s@a55",
+        "m/quick@a55",
+        "m/many-threads-1@a55",
+        "m/many-threads-4@a55",
     ]
     assert names(desk) == ["m/many-threads-1@any", "m/many-threads-4@any", "m/last@any"]
     assert [each.name for each in phone.devices] == ["pixel"]
@@ -190,7 +192,11 @@ def test_scenarios_come_in_the_order_of_the_file(tmp_path: Path) -> None:
     scenarios = list(all_scenarios(loaded.config))
 
     assert [(each.id, loaded.line(*each.path)) for each in scenarios] == [
-        *(("z/two@a", 9), ("z/two@b", 9), ("z/one@b", 11), ("z/one@a", 11), ("y/only@b", 14)),
+        ("z/two@a", 9),
+        ("z/two@b", 9),
+        ("z/one@b", 11),
+        ("z/one@a", 11),
+        ("y/only@b", 14),
     ]
     assert scenarios[1].cpu_class.qemu_cpu == "cortex-a76"
     assert (scenarios[4].model.name, scenarios[4].settings.name) == ("y", "only")

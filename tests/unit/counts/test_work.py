@@ -160,7 +160,9 @@ def test_blocks_are_read_as_the_plugin_writes_them() -> None:
     text = b"0 12 3\nff0 1 0\n0 12 3\n3 blocks\n"
 
     assert parse_blocks(text, source="counts.txt") == [
-        *((0, Count(12, 3)), (0xFF0, Count(1, 0)), (0, Count(12, 3)))
+        (0, Count(12, 3)),
+        (0xFF0, Count(1, 0)),
+        (0, Count(12, 3)),
     ]
 
 

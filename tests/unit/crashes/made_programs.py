@@ -16,9 +16,14 @@ from megtrim.elf.symbol_table import parse_table
 from megtrim.functions.linker_script import STUB
 from unit.functions.made_links import CODE_AT, Symbol, linked
 
-BRK, NOP = 0xD4200020, 0xD503201F
-STAYS, OTHER, STUB_AT = CODE_AT, CODE_AT + 16, CODE_AT + 32
-FIRST, SECOND, UNUSED = "_Z5firstv", "_Z6secondi", "_Z6unusedv"
+BRK = 0xD4200020
+NOP = 0xD503201F
+STAYS = CODE_AT
+OTHER = CODE_AT + 16
+STUB_AT = CODE_AT + 32
+FIRST = "_Z5firstv"
+SECOND = "_Z6secondi"
+UNUSED = "_Z6unusedv"
 NOTE = struct.pack("<3I4s", 4, 20, 3, b"GNU\0")
 ID = bytes(range(20)).hex()
 
@@ -37,7 +42,9 @@ def symbol(name: str, at: int, size: int = 16) -> Symbol:
 
 CODE = words(bl(0, 32), bl(4, 32), BRK, NOP, NOP, NOP, NOP, NOP, BRK)
 FOLDED = (
-    *(symbol("_Z5staysv", 0), symbol("_Z5otherv", 16), symbol(STUB, 32, 4)),
+    symbol("_Z5staysv", 0),
+    symbol("_Z5otherv", 16),
+    symbol(STUB, 32, 4),
     *(symbol(name, 32, 4) for name in (FIRST, SECOND, UNUSED)),
 )
 
@@ -63,9 +70,13 @@ def numbered() -> TrimmedProgram:
     code = words(bl(0, 32), bl(4, 36), BRK, *[NOP] * 5, 0xD4200000, 0xD4200020, 0xD4201000)
     region = "_ZN6midout8left_outINS_6RegionINS_4tags4kernEJSt17integral_constantIiLi3EEEEEEEvv"
     symbols = (
-        *(symbol("_Z5staysv", 0), symbol("_Z5otherv", 16)),
-        *(symbol(f"{STUB}_0", 32, 4), symbol(FIRST, 32, 4)),
-        *(symbol(f"{STUB}_1", 36, 4), symbol(SECOND, 36, 4), symbol(region, 40, 4)),
+        symbol("_Z5staysv", 0),
+        symbol("_Z5otherv", 16),
+        symbol(f"{STUB}_0", 32, 4),
+        symbol(FIRST, 32, 4),
+        symbol(f"{STUB}_1", 36, 4),
+        symbol(SECOND, 36, 4),
+        symbol(region, 40, 4),
     )
     data = with_build_id(linked(symbols, code=code))
     table = parse_table(data, source="app")

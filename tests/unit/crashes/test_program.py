@@ -38,7 +38,8 @@ def test_the_traps_of_x86_64() -> None:
 
 def test_the_traps_of_32_bit_arm() -> None:
     """Those of Thumb code and of Arm code, each where a function has such code."""
-    thumb, arm = bytes.fromhex("fede 00bf f1f734a6 00bf"), bytes.fromhex("fedeffe7 f463f1e7")
+    thumb = bytes.fromhex("fede 00bf f1f734a6 00bf")
+    arm = bytes.fromhex("fedeffe7 f463f1e7")
     code = (thumb + bytes(2)) + arm + bytes.fromhex("0000 fede fedeffe7")
     symbols = (Symbol(name="t", at=1, size=10), Symbol(name="a", at=12, size=8))
     data = linked(symbols, code=code, machine=ARM)

@@ -8,7 +8,8 @@ from megtrim.elf.symbol_table import Function
 from megtrim.util.errors import InputError
 from unit.crashes.made_programs import FIRST, ID, SECOND, STAYS, UNUSED, program
 
-AT, BEHIND = 0x20000, 0x20010
+AT = 0x20000
+BEHIND = 0x20010
 LINE = f"{ID} {AT:08x}\n"
 
 

@@ -240,7 +240,8 @@ REPORTS = tuple(fill_layouts(list_places(PROGRAM, SITES, STAYS + 4)))
 
 
 def test_nothing_is_certain_and_wrong() -> None:
-    wrong, count = [], Counter[str]()
+    wrong = []
+    count = Counter[str]()
     for report in REPORTS:
         texts = {"": report.text.encode()}
         if report.place.what.startswith("first()"):

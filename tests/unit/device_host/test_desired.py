@@ -202,7 +202,8 @@ def apply(item: Item) -> None:
 
 def pack(path: Path, name: str = "./run.sh") -> str:
     entry = tarfile.TarInfo(name)
-    entry.size, entry.mode = 2, 0o755
+    entry.size = 2
+    entry.mode = 0o755
     with tarfile.open(path, "w:gz") as archive:
         archive.addfile(entry, io.BytesIO(b"#!"))
     return hashlib.sha256(path.read_bytes()).hexdigest()

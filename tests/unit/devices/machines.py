@@ -90,7 +90,8 @@ class FakeMachine:
             msg = f"no way to {call}"
             raise InfrastructureFailure(msg)
         if call == self.cured_by:
-            self.answers, self.attached = True, ConnectionState.READY
+            self.answers = True
+            self.attached = ConnectionState.READY
 
 
 def spec_of(processes: ProcessRunner, scratch: Path, **changes: Any) -> DeviceSpec:

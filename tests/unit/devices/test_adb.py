@@ -157,7 +157,9 @@ def test_by_all_properties(spec: DeviceSpec, match: dict[str, str], count: int) 
     assert [phone.name for phone in adb.find(named(spec, match=match))] == ["pixel-6"] * count
 
 
-ONE, TWO, LATER = ("S", "b1"), ("T", "b2"), ("S", "b3")
+ONE = ("S", "b1")
+TWO = ("T", "b2")
+LATER = ("S", "b3")
 NETWORK = ("127.0.0.1:5555", "[::1]:5555", "localhost:5555", "rack.lan:5555")
 TLS = "adb-S-aBcDeF (2)._adb-tls-connect._tcp"
 
@@ -339,8 +341,14 @@ def test_the_adb_on_the_path_and_its_server(client: Path, server: Server) -> Non
 
     assert (adb.program, adb.version, adb.port) == (str(client), 41, server.port)
     assert adb.argv("-s", "A1", "shell") == (
-        *(str(client), "-H", "127.0.0.1", "-P", str(server.port)),
-        *("-s", "A1", "shell"),
+        str(client),
+        "-H",
+        "127.0.0.1",
+        "-P",
+        str(server.port),
+        "-s",
+        "A1",
+        "shell",
     )
     assert adb.states() == {"A1": "device"}
     assert server.asked == ["host:version", "host:devices"]

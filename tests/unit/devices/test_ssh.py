@@ -190,7 +190,8 @@ def test_a_connection_is_shared_in_a_private_folder() -> None:
     # pytest's folders have names too long for a socket.
     with tempfile.TemporaryDirectory(prefix="mt") as short:
         env = {"XDG_RUNTIME_DIR": short}
-        one, same = socket_of(env), socket_of(env)
+        one = socket_of(env)
+        same = socket_of(env)
         other = socket_of(env, DeviceSettings(host="rock.lan", port=2222, user="someone"))
 
         assert one == same != other

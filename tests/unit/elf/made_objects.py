@@ -10,10 +10,24 @@ from elftools.elf.elffile import ELFFile
 
 from megtrim.elf.layout import Segment
 
-PROGBITS, SYMTAB, STRTAB, RELA, REL, DYNSYM, SYMTAB_SHNDX = 1, 2, 3, 4, 9, 11, 18
-WRITE, ALLOC, EXECUTE = 1, 2, 4
-NO_TYPE, DATA, FUNCTION, SECTION, IFUNC = 0, 1, 2, 3, 10
-ARM, AARCH64, X86_64 = 40, 183, 62
+PROGBITS = 1
+SYMTAB = 2
+STRTAB = 3
+RELA = 4
+REL = 9
+DYNSYM = 11
+SYMTAB_SHNDX = 18
+WRITE = 1
+ALLOC = 2
+EXECUTE = 4
+NO_TYPE = 0
+DATA = 1
+FUNCTION = 2
+SECTION = 3
+IFUNC = 10
+ARM = 40
+AARCH64 = 183
+X86_64 = 62
 CALL = {ARM: 28, AARCH64: 283, X86_64: 4}
 POINTER = {AARCH64: 257, X86_64: 1}
 DISTANCE = {ARM: 42, AARCH64: 261, X86_64: 2}
@@ -60,7 +74,9 @@ def object_file(
     addresses = {part.name: part.address for part in parts}
     numbers = {name: at for at, name in enumerate(index, 1)}
     numbers |= {each.name: at for at, each in enumerate(symbols, len(parts) + 1)}
-    names, entries, indices = b"\0", bytes(16 if machine == ARM else 24), [0]
+    names = b"\0"
+    entries = bytes(16 if machine == ARM else 24)
+    indices = [0]
     of_sections = [Named(name="", part=part.name, kind=SECTION) for part in parts]
     for each in (*of_sections, *symbols):
         place = 0xFFFF if extended else index[each.part]
@@ -103,7 +119,8 @@ def shared_library(*exported: str, symbols: Sequence[str] = ()) -> bytes:
     for name, kind, listed in ((".dynsym", DYNSYM, exported), (".symtab", SYMTAB, symbols)):
         if not listed and kind == SYMTAB:
             continue
-        names, entries = b"\0", struct.pack("<IBBHQQ", *(0,) * 6)
+        names = b"\0"
+        entries = struct.pack("<IBBHQQ", *(0,) * 6)
         for each in listed:
             entries += struct.pack("<IBBHQQ", len(names), 1 << 4 | FUNCTION, 0, 1, 0, 4)
             names += each.encode() + b"\0"
@@ -116,7 +133,9 @@ def _elf(rows: list[_Row], machine: int, kind: int, entry: int) -> bytes:
     rows = [("", 0, 0, b"", 0, 0, 0), *rows, (".shstrtab", STRTAB, 0, b"", 0, 0, 0)]
     names = b"".join(row[0].encode() + b"\0" for row in rows)
     rows[-1] = (*rows[-1][:3], names, 0, 0, 0)
-    body, table, start = b"", b"", 0
+    body = b""
+    table = b""
+    start = 0
     for name, section, flags, content, link, info, address in rows:
         body += bytes(-len(body) % 8)
         widths = {SYMTAB: 16, REL: 8} if machine == ARM else {SYMTAB: 24, DYNSYM: 24, RELA: 24}
@@ -126,12 +145,14 @@ def _elf(rows: list[_Row], machine: int, kind: int, entry: int) -> bytes:
         body += content
         start += len(name) + 1
     body += bytes(-len(body) % 8)
-    form, sizes = "<HHIQQQIHHHHHH", (64, 0, 0, 64)
+    form = "<HHIQQQIHHHHHH"
+    sizes = (64, 0, 0, 64)
     if machine == ARM:
-        form, sizes = "<HHIIIIIHHHHHH", (52, 0, 0, 40)
+        form = "<HHIIIIIHHHHHH"
+        sizes = (52, 0, 0, 40)
     head = b"\x7fELF" + bytes([1 if machine == ARM else 2, 1, 1]) + bytes(9) + struct.pack(
-        *(form, kind, machine, 1, entry, 0, 64 + len(body), 0, *sizes),
-        *(len(rows), len(rows) - 1),
+        form, kind, machine, 1, entry, 0, 64 + len(body), 0, *sizes,
+        len(rows), len(rows) - 1,
     )  # fmt: skip
     return head.ljust(64, b"\0") + body + table
 
@@ -158,7 +179,8 @@ def archive(members: Mapping[str, bytes], *, magic: bytes = b"!<arch>\n") -> byt
 def unwind_table(*functions: tuple[str, str | None], machine: int = AARCH64) -> Part:
     """Return a table with one entry for each function, and the part with its exceptions."""
     common = struct.pack("<II", 8, 0) + bytes(4)
-    content, relocations = common, []
+    content = common
+    relocations = []
     for function, exceptions in functions:
         at = len(content)
         content += struct.pack("<IIII", 20, at + 4, 0, 32) + bytes(8)

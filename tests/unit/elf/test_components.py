@@ -30,7 +30,8 @@ from megtrim.elf.components import OTHER, find_component, is_component
         ("gemm_sus_copya", "dependencies/mkl"),
         ("__cxx_global_var_init.7", "static initialisers"),
         ("_GLOBAL__sub_I_opr_impl.cpp", "static initialisers"),
-        *(("_Unwind_Resume", "toolchain"), ("__aeabi_uldivmod", "toolchain")),
+        ("_Unwind_Resume", "toolchain"),
+        ("__aeabi_uldivmod", "toolchain"),
         ("_ZN6my_mgb3opr1fEv", OTHER),
         ("_ZN2my1fE13mgb", OTHER),
         ("some_c_function", OTHER),
@@ -69,7 +70,8 @@ def test_a_file_has_a_component(source: str, component: str) -> None:
         ("_ZNSt6vectorIiSaIiEE2atEm", "src/gopt/pass.cpp.o", "graph optimiser"),
         # Members of a merged archive have no folders.
         (
-            *("_ZN6megdnn3x8612ConvBiasImpl4execEv", "lite/liblite_static.a(opr_impl.cpp.o)"),
+            "_ZN6megdnn3x8612ConvBiasImpl4execEv",
+            "lite/liblite_static.a(opr_impl.cpp.o)",
             "kernels/x86/conv_bias",
         ),
     ],
@@ -84,9 +86,15 @@ def test_files_with_folders_go_before_symbols(symbol: str, source: str, componen
         ("kernels", True),
         ("kernels/x86", True),
         ("kernels/arm_common/conv_bias", True),
-        *(("dependencies/mkl", True), ("C++ library", True), ("headers", True)),
-        *(("unexplained code", True), ("kernels/x87", False), ("kernels/x86/", False)),
-        *(("kernel", False), (".text", False), ("", False)),
+        ("dependencies/mkl", True),
+        ("C++ library", True),
+        ("headers", True),
+        ("unexplained code", True),
+        ("kernels/x87", False),
+        ("kernels/x86/", False),
+        ("kernel", False),
+        (".text", False),
+        ("", False),
     ],
 )
 def test_components_that_there_may_be_are_known(name: str, known: bool) -> None:

@@ -35,7 +35,8 @@ def header_of_32_bits(machine: int = 40) -> bytes:
 
 
 def test_sections_are_those_that_another_reader_finds() -> None:
-    layout, other = ElfLayout(OBJECT), read(OBJECT)
+    layout = ElfLayout(OBJECT)
+    other = read(OBJECT)
 
     found = {
         each.name: (each.flags, layout.content(each), each.alignment)
@@ -48,7 +49,8 @@ def test_sections_are_those_that_another_reader_finds() -> None:
 
 
 def test_marks_of_the_assembler_are_no_symbols() -> None:
-    one, table = PlacedSymbol("one", 1, 4, 16), PlacedSymbol("table", 2, 0, 8)
+    one = PlacedSymbol("one", 1, 4, 16)
+    table = PlacedSymbol("table", 2, 0, 8)
 
     assert list(ElfLayout(OBJECT).symbols()) == [one, table]
     assert list(ElfLayout(OBJECT).dynamic_symbols()) == []
@@ -87,7 +89,8 @@ def test_names_that_share_their_ends_do_not_fill_the_memory() -> None:
     )
     data = bytearray(object_file(parts, (Named(name="n" * 4000, part=".text", size=1),)))
     layout = ElfLayout(bytes(data))
-    many, table = layout.sections[2], layout.sections[3]
+    many = layout.sections[2]
+    table = layout.sections[3]
     header = layout.headers[2][1] + 3 * 64
     struct.pack_into("<QQ", data, header + 24, many.offset, many.size_bytes)
 

@@ -9,8 +9,12 @@ from megtrim.elf.layout import ElfLayout
 from megtrim.elf.loader_words import IMPORTED, DividedWords, divide
 from unit.elf.made_objects import ALLOC, RELA, Part, object_file
 
-RELATIVE, POINTER, SLOT = 1027, 257, 1025
-OWN, LATE, IMPORTS = range(0x2000, 0x2100), range(0x9000, 0x9200), range(0x1F00, 0x1F10)
+RELATIVE = 1027
+POINTER = 257
+SLOT = 1025
+OWN = range(0x2000, 0x2100)
+LATE = range(0x9000, 0x9200)
+IMPORTS = range(0x1F00, 0x1F10)
 Row = tuple[int, int, int]
 
 

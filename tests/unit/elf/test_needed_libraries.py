@@ -17,16 +17,21 @@ from megtrim.util.errors import InputError
 from unit.elf.made_objects import shared_library
 
 GLIBC = "/lib/ld-linux-aarch64.so.1"
-AARCH64, X86_64 = 183, 62
-LOAD, DYNAMIC, INTERP = 1, 2, 3
-NEEDED, STRTAB = 1, 5
+AARCH64 = 183
+X86_64 = 62
+LOAD = 1
+DYNAMIC = 2
+INTERP = 3
+NEEDED = 1
+STRTAB = 5
 
 
 def elf(
     *needed: str | bytes, loader: str = "", machine: int = AARCH64, table: bool = True
 ) -> bytes:
     """Return a little-endian 64-bit file with these libraries and this loader."""
-    strings, offsets = b"\0", []
+    strings = b"\0"
+    offsets = []
     for name in needed:
         offsets.append(len(strings))
         strings += (name.encode() if isinstance(name, str) else name) + b"\0"
@@ -42,8 +47,20 @@ def elf(
     total = dynamic_at + len(dynamic)
     header = struct.pack(
         "<16sHHIQQQIHHHHHH",
-        *(b"\x7fELF\x02\x01\x01".ljust(16, b"\0"), 3, machine, 1, 0, 64, 0, 0, 64, 56, count),
-        *(64, 0, 0),
+        b"\x7fELF\x02\x01\x01".ljust(16, b"\0"),
+        3,
+        machine,
+        1,
+        0,
+        64,
+        0,
+        0,
+        64,
+        56,
+        count,
+        64,
+        0,
+        0,
     )
     segments = [(LOAD, 0, 0x10000, total), (DYNAMIC, dynamic_at, dynamic_at, len(dynamic))]
     segments += [(INTERP, begin, begin, len(interp))] if loader else []

@@ -69,15 +69,23 @@ def edited(data: bytes, *removed: str, everything: bool = False) -> bytes:
 def test_an_entry_names_nothing_afterwards(machine: int) -> None:
     """Neither its function nor its exceptions, and its length is 0; the other entry stays."""
     data = made(machine)
-    before, after = read(data), read(edited(data, ".text.gone"))
+    before = read(data)
+    after = read(edited(data, ".text.gone"))
 
     assert [target for _, target in before.relocations[TABLE]] == [
-        *(".text.gone", ".gcc_except.gone", ".text.kept", ".gcc_except.kept")
+        ".text.gone",
+        ".gcc_except.gone",
+        ".text.kept",
+        ".gcc_except.kept",
     ]
     assert [target for _, target in after.relocations[TABLE]] == [
-        *("", "", ".text.kept", ".gcc_except.kept")
+        "",
+        "",
+        ".text.kept",
+        ".gcc_except.kept",
     ]
-    old, new = before.sections[".eh_frame"][1], after.sections[".eh_frame"][1]
+    old = before.sections[".eh_frame"][1]
+    new = after.sections[".eh_frame"][1]
     lengths = [new[at : at + 4] for at in (24, 48)]
     assert lengths == [bytes(4), old[48:52]]
     assert old[48:52] != bytes(4)
@@ -109,7 +117,10 @@ def test_a_damaged_entry_ends_the_table() -> None:
 
     assert {target for _, target in read(edited(data, everything=True)).relocations[TABLE]} == {""}
     assert [target for _, target in after.relocations[TABLE]] == [
-        *("", "", ".text.kept", ".gcc_except.kept")
+        "",
+        "",
+        ".text.kept",
+        ".gcc_except.kept",
     ]
 
 

@@ -6,7 +6,9 @@ from megtrim.util.errors import InputError
 from unit.elf.made_objects import with_segments
 
 PAGE = 16_384
-R, RW, RX = 4, 6, 5
+R = 4
+RW = 6
+RX = 5
 RELRO = 0x6474E552
 
 
@@ -22,7 +24,8 @@ def relro(start: int, end: int) -> Segment:
 
 
 CODE = part(RX, 0x0, 0x730)
-FIXED, DATA = part(RW, 0x8910, 0xE70), part(RW, 0xD780, 0x30A4)
+FIXED = part(RW, 0x8910, 0xE70)
+DATA = part(RW, 0xD780, 0x30A4)
 """As lld lays them out: what RELRO covers has a LOAD segment of its own."""
 ONE = part(RW, 0x712C, 0x3F7C)
 """As GNU ld does: one LOAD segment begins with what RELRO covers."""
@@ -40,8 +43,13 @@ ONE = part(RW, 0x712C, 0x3F7C)
         (CODE, part(RW, 0x4000, 0x4010), relro(0x4000, 0x8010)),
     ],
     ids=[
-        *("nothing", "lld", "lld, its end", "lld, pages of 4 KiB", "GNU ld"),
-        *("larger pages", "all of the data"),
+        "nothing",
+        "lld",
+        "lld, its end",
+        "lld, pages of 4 KiB",
+        "GNU ld",
+        "larger pages",
+        "all of the data",
     ],
 )
 def test_large_pages_fit(segments: tuple[Segment, ...]) -> None:
@@ -79,7 +87,8 @@ def test_what_large_pages_do_not_fit_is_named(segments: tuple[Segment, ...], why
 
 
 def test_padding_is_what_lies_between_segments() -> None:
-    first, second = part(RX, 0x0, 0x8C0), part(RW, 0x712C, 0x10, offset=0x312C)
+    first = part(RX, 0x0, 0x8C0)
+    second = part(RW, 0x712C, 0x10, offset=0x312C)
 
     assert count_padding(with_segments(second, first), source="lib.so") == 0x312C - 0x8C0
     assert count_padding(with_segments(), source="lib.so") == 0

@@ -14,7 +14,8 @@ from megtrim.elf.references import (
 )
 from unit.elf.made_objects import AARCH64, ALLOC, ARM, EXIDX, RELA, X86_64, Named, Part, object_file
 
-_PLT32, _RELATIVE = 4, 8
+_PLT32 = 4
+_RELATIVE = 8
 CODE = Part(
     name=".text",
     content=bytes(32),
@@ -94,7 +95,9 @@ def test_instructions_refer_to_addresses(
 
 
 AT = 0x4000
-_FUNCTION, _EXCEPTIONS, _ROUTINE = 0x1000, 0x5000, 0x6000
+_FUNCTION = 0x1000
+_EXCEPTIONS = 0x5000
+_ROUTINE = 0x6000
 
 
 def _common(letters: bytes, data: bytes) -> bytes:

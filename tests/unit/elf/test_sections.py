@@ -61,7 +61,8 @@ def test_a_section_has_a_purpose_and_a_group(
 ) -> None:
     named = () if section[0] == ".shstrtab" else (section,)
     data = elf((".strtab", STRTAB, 0, 1), *named)
-    layout, facts = ElfLayout(data), parse_elf(data, source="x")
+    layout = ElfLayout(data)
+    facts = parse_elf(data, source="x")
     found = next(each for each in layout.sections if each.name == section[0])
 
     assert find_purpose(found, layout) is purpose
@@ -80,8 +81,12 @@ def test_groups_sum_to_the_file() -> None:
         machine="aarch64",
         stripped=True,
         groups=(
-            *((Group.TEXT, 40), (Group.RODATA, 0), (Group.DATA, 2), (Group.RELOCATIONS, 0)),
-            *((Group.UNWIND, 0), (Group.OTHER, len(data) - 42)),
+            (Group.TEXT, 40),
+            (Group.RODATA, 0),
+            (Group.DATA, 2),
+            (Group.RELOCATIONS, 0),
+            (Group.UNWIND, 0),
+            (Group.OTHER, len(data) - 42),
         ),
     )
 
@@ -102,7 +107,11 @@ def test_stripped(section: Section, stripped: bool) -> None:
 @pytest.mark.parametrize(
     ("number", "machine"),
     [
-        *((183, "aarch64"), (62, "x86_64"), (40, "armv7l"), (3, "i686"), (243, "riscv64")),
+        (183, "aarch64"),
+        (62, "x86_64"),
+        (40, "armv7l"),
+        (3, "i686"),
+        (243, "riscv64"),
         (8, "machine 8"),
     ],
 )

@@ -9,8 +9,28 @@ from megtrim.elf import symbol_names
 LONGEST = "a" * symbol_names.MAX_NAME
 FINE = ("main", "_ZN3mgb3fooEv", "_ZZ4mainENK3$_0clEv", "f.constprop.0", ".Lx", "$x", LONGEST)
 BREAKS_OUT = (
-    *("", "0f", 'f"', "f g", "f\n", "f;", "f=g", "f*", "f\\", "f\0", "f@V1", "fü", "é"),
-    *("f{", "}f", "f(", "f,", "f#", "/*f*/", "-f", "f\r", LONGEST + "a"),
+    "",
+    "0f",
+    'f"',
+    "f g",
+    "f\n",
+    "f;",
+    "f=g",
+    "f*",
+    "f\\",
+    "f\0",
+    "f@V1",
+    "fü",
+    "é",
+    "f{",
+    "}f",
+    "f(",
+    "f,",
+    "f#",
+    "/*f*/",
+    "-f",
+    "f\r",
+    LONGEST + "a",
 )
 
 
@@ -21,16 +41,32 @@ def test_names_that_a_script_can_hold(name: str) -> None:
 
 LOCAL = (
     # Static functions, namespaces without a name, lambdas, and what runs before main.
-    *("_ZL4helpv", "_ZN3mgbL4helpEv", "_ZN3mgb2cgL4helpEi", "_ZN12_GLOBAL__N_14helpEv"),
+    "_ZL4helpv",
+    "_ZN3mgbL4helpEv",
+    "_ZN3mgb2cgL4helpEi",
+    "_ZN12_GLOBAL__N_14helpEv",
     "_ZNK3mgb12_GLOBAL__N_11A4helpEv",
     "_ZNSt6__ndk16vectorIN12_GLOBAL__N_11AENS_9allocatorIS2_EEED2Ev",
-    *("_ZZN3lar4bindEvENK3$_0clEv", "_GLOBAL__sub_I_main.cpp", "_GLOBAL__I_a", "_GLOBAL__D_a"),
-    *("__cxx_global_var_init.3", "__cxx_global_array_dtor"),
+    "_ZZN3lar4bindEvENK3$_0clEv",
+    "_GLOBAL__sub_I_main.cpp",
+    "_GLOBAL__I_a",
+    "_GLOBAL__D_a",
+    "__cxx_global_var_init.3",
+    "__cxx_global_array_dtor",
 )
 SHARED = (
     # A letter L is no sign by itself; neither is a C function's name.
-    *("main", "help", "_ZN3mgb4helpEv", "_ZN3mgb3L1xEv", "_ZN2L14helpEv", "_ZN1L1LEv", "_ZN"),
-    *("_ZZ4mainENKUlvE_clEv", "_Z4helpI2L1Ev", "_ZN3mgbLEv", "_ZN9999999999L1xEv"),
+    "main",
+    "help",
+    "_ZN3mgb4helpEv",
+    "_ZN3mgb3L1xEv",
+    "_ZN2L14helpEv",
+    "_ZN1L1LEv",
+    "_ZN",
+    "_ZZ4mainENKUlvE_clEv",
+    "_Z4helpI2L1Ev",
+    "_ZN3mgbLEv",
+    "_ZN9999999999L1xEv",
 )
 
 
@@ -153,5 +189,10 @@ def test_names_that_follow_each_other(name: str, at: int, names: list[str]) -> N
 
 def test_words_that_names_are_made_of() -> None:
     assert symbol_names.identifiers(["_ZN3mgb7Session4loadERKSs", "main", "_ZN3mgb2T14helpEv"]) == {
-        *("mgb", "Session", "load", "main", "T1", "help")
+        "mgb",
+        "Session",
+        "load",
+        "main",
+        "T1",
+        "help",
     }

@@ -53,7 +53,8 @@ def test_functions_are_listed_by_address_under_all_of_their_names() -> None:
 
 
 def test_what_a_file_shares_with_others_is_shown() -> None:
-    offered, number = Symbol(name="offered"), Symbol(name="number", kind=DATA)
+    offered = Symbol(name="offered")
+    number = Symbol(name="number", kind=DATA)
     puts, environ = (Symbol(name=name, at=None) for name in ("puts", "environ"))
     shared = (offered, number, puts, replace(environ, kind=DATA))
     found = table(Symbol(name="mine"), dynamic=shared, machine=X86_64)
@@ -99,10 +100,13 @@ def test_functions_that_are_something_else_too_are_shown() -> None:
 
 def test_on_32_bit_arm_a_bit_of_an_address_is_no_part_of_it() -> None:
     """It says that the code is Thumb. What a linker inserts before a call leads to a function."""
-    thunk, other = "__ThumbV7PILongThunk__Z3arm", "__ARMv7ABSLongThunk_two"
+    thunk = "__ThumbV7PILongThunk__Z3arm"
+    other = "__ARMv7ABSLongThunk_two"
     added = (Symbol(name=thunk, at=17), Symbol(name=other, at=24), Symbol(name="__f_from_arm"))
     found = table(
-        *(Symbol(name="thumb", at=1, size=8), Symbol(name="_Z3arm", at=8, size=8), *added),
+        Symbol(name="thumb", at=1, size=8),
+        Symbol(name="_Z3arm", at=8, size=8),
+        *added,
         machine=ARM,
         entry=CODE_AT + 1,
         registered=(1, 2),
@@ -119,9 +123,16 @@ def test_on_32_bit_arm_a_bit_of_an_address_is_no_part_of_it() -> None:
 @pytest.mark.parametrize(
     ("address", "names"),
     [
-        *((99, ()), (100, ("around", "first")), (107, ("around", "first")), (108, ("around",))),
-        *((120, ("around", "inner")), (124, ("around",)), (139, ("around",)), (140, ("bare",))),
-        *((141, ()), (1000, ())),
+        (99, ()),
+        (100, ("around", "first")),
+        (107, ("around", "first")),
+        (108, ("around",)),
+        (120, ("around", "inner")),
+        (124, ("around",)),
+        (139, ("around",)),
+        (140, ("bare",)),
+        (141, ()),
+        (1000, ()),
     ],
 )
 def test_functions_at_an_address(address: int, names: tuple[str, ...]) -> None:
@@ -238,7 +249,8 @@ def test_cut_off_files_are_refused(kept: int) -> None:
 
 def test_a_link_is_named_by_its_bytes_its_names_and_what_lists_tell_of() -> None:
     """Lists are by name: equal code under another name, or under one name more, is another link."""
-    one, two = symbol_table.Function("one", 16, 8), symbol_table.Function("two", 32, 8)
+    one = symbol_table.Function("one", 16, 8)
+    two = symbol_table.Function("two", 32, 8)
 
     def identity(
         *each: symbol_table.Function, sha256: str = "a" * 64, groups: Sequence[str] = ()

@@ -7,7 +7,10 @@ from hypothesis import strategies as st
 
 from megtrim.elf.unwind_tables import divide
 
-TABLE_AT, CODE_AT, DEFERRED_AT, DATA_AT = 0x9000, 0x1000, 0x20000, 0x400
+TABLE_AT = 0x9000
+CODE_AT = 0x1000
+DEFERRED_AT = 0x20000
+DATA_AT = 0x400
 TO = 0x8000
 COMMON = struct.pack("<IB6sBBBB", 0, 1, b"zPLR\0\0", 4, 0x78, 30, 7)[:-3]
 _HEADER = struct.Struct("<4BiI")
@@ -53,8 +56,12 @@ def test_the_first_table_is_the_whole_one_with_a_smaller_count(
     made = divide(table(mixed), TABLE_AT, TO, DEFERRED_AT * 8)
 
     assert _HEADER.unpack_from(made.image, made.header) == (
-        *(1, 0x1B, 0x03, 0x3B),
-        *(-made.header - 4, len(functions)),
+        1,
+        0x1B,
+        0x03,
+        0x3B,
+        -made.header - 4,
+        len(functions),
     )
     (count,) = struct.unpack_from("<I", made.first, made.header + 8)
     assert count == sum(at < DEFERRED_AT * 8 for at in functions)

@@ -161,7 +161,8 @@ def write_evidence(folder: Path, text: str, files: dict[str, bytes] | None = Non
 
 CONTEST = f"{SCENARIO}#nchw88"
 ENGINE = "e" * 64
-REFERENCE, RIVAL = "baseline", "nchw88"
+REFERENCE = "baseline"
+RIVAL = "nchw88"
 ITERATIONS = 10
 
 

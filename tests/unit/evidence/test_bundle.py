@@ -84,7 +84,8 @@ UNHELD = (
     unheld_contest(STATUS.SKIPPED, "not run here: needs a GPU", id=f"{ID}#nchw4"),
     unheld_contest(STATUS.FAILED, "no program", id=f"{ID}#trimming-reduced"),
     unheld_contest(
-        *(STATUS.INFRASTRUCTURE, "no disk"),
+        STATUS.INFRASTRUCTURE,
+        "no disk",
         id="m/s@big#nchw88",
         scenario="m/s@big",
         cpu_class="big",
@@ -191,7 +192,9 @@ def _values(name: str, *path: str | int, cases: list[tuple[Any, str]]) -> Any:
         ("verify", put(*SCENARIO, "timeout_s", value=0), "expected up to a day of seconds"),
         ("verify", put(*SCENARIO, "timeout_s", value=86_401), "up to a day of seconds"),
         *_values(
-            *("verify", *SCENARIO, "arguments"),
+            "verify",
+            *SCENARIO,
+            "arguments",
             cases=[
                 (["a\x1b[0m"], A_LINE),
                 (["x" * 4097], A_LINE),
@@ -201,15 +204,25 @@ def _values(name: str, *path: str | int, cases: list[tuple[Any, str]]) -> Any:
             ],
         ),
         *_values(
-            *("verify", *SCENARIO, "inputs", 0, "suffix"),
+            "verify",
+            *SCENARIO,
+            "inputs",
+            0,
+            "suffix",
             cases=[("/../x", "expected one such as .npy"), (".npy\n", "expected one such as .npy")],
         ),
         *_values(
-            *("verify", *SCENARIO, "inputs", 0, "name"),
+            "verify",
+            *SCENARIO,
+            "inputs",
+            0,
+            "name",
             cases=[("a:b", "a name without ':', ';' and spaces"), ("", "a name without ':'")],
         ),
         *_values(
-            *("verify", *SCENARIO, "inputs"),
+            "verify",
+            *SCENARIO,
+            "inputs",
             cases=[([{"name": "data", "file": "2" * 64, "suffix": ""}] * 2, "each name once")],
         ),
         ("trace", put(*SCENARIO, "cache", value="6" * 64), "none, since a cache is recorded"),
@@ -226,11 +239,15 @@ def _values(name: str, *path: str | int, cases: list[tuple[Any, str]]) -> Any:
             for name, digest in NAMED.items()
         ),
         *_values(
-            *("application", *SCENARIO, "application"),
+            "application",
+            *SCENARIO,
+            "application",
             cases=[("other", "application other: found []"), ("../x", A_NAME)],
         ),
         *_values(
-            *("application", *SCENARIO, "arguments"),
+            "application",
+            *SCENARIO,
+            "arguments",
             cases=[
                 (["{modle}"], "an unknown placeholder {modle}"),
                 (["{input:x}"], "['input:x'], expected its inputs"),
@@ -238,7 +255,8 @@ def _values(name: str, *path: str | int, cases: list[tuple[Any, str]]) -> Any:
         ),
         ("application", put("applications", 0, "programs", value={}), "application classify"),
         *_values(
-            *("application", *COMPANIONS),
+            "application",
+            *COMPANIONS,
             cases=[
                 ({"profile": {"lib.so": "6" * 64}}, "expected files of their own"),
                 ({"plain": {"classify": "6" * 64}}, "expected files of their own"),
@@ -248,7 +266,9 @@ def _values(name: str, *path: str | int, cases: list[tuple[Any, str]]) -> Any:
         ),
         # Settings have the types of the configuration, where each is held to its shape.
         *_values(
-            *("phone", *SETTINGS, "match"),
+            "phone",
+            *SETTINGS,
+            "match",
             cases=[
                 ({"-r": "x"}, "expected the name of an Android property"),
                 ({f"ro.{n}": "1" for n in range(33)}, "expected at most 32 entries"),
@@ -268,7 +288,9 @@ def _values(name: str, *path: str | int, cases: list[tuple[Any, str]]) -> Any:
         ("phone", put(*SETTINGS, "serial", value="1A"), "['serial', 'match'], expected serial or"),
         ("board", put(*SETTINGS, "serial", value="1A"), "serial: found 'ssh', expected a kind"),
         *_values(
-            *("board", *SETTINGS, "host"),
+            "board",
+            *SETTINGS,
+            "host",
             cases=[
                 ("-oProxyCommand=id", "expected a host's name or address"),
                 (None, "device pixel-6: found 'no host', expected one"),
@@ -293,7 +315,9 @@ def _values(name: str, *path: str | int, cases: list[tuple[Any, str]]) -> Any:
         ("time", put(*CONTEST, "unheld", value="measured"), "expected a contest, or why there"),
         ("unheld", put(*CONTEST, "unheld", value="measured"), "expected a contest, or why there"),
         *_values(
-            *("time", *CONTEST, "reason"),
+            "time",
+            *CONTEST,
+            "reason",
             cases=[("no GPU", "expected a contest, or why there is none"), ("a\nb", A_LINE)],
         ),
         ("time", put(*CONTEST, "artifact", value="../x"), "artifact: found '../x', expected a na"),
@@ -304,7 +328,10 @@ def _values(name: str, *path: str | int, cases: list[tuple[Any, str]]) -> Any:
         ("time", put(*HELD, "timeout_s", value=0), "expected a time that megtrim.yaml can"),
         ("time", put(*HELD, "timeout_s", value=10**12), "expected a time that"),
         *_values(
-            *("time", *HELD, "budget", "limit_s"),
+            "time",
+            *HELD,
+            "budget",
+            "limit_s",
             cases=[(10**12, "expected a time that megtrim.yaml"), (0, "found a budget of 0.0 s")],
         ),
         ("time", put(*HELD, "budget", "rounds", value=7), "found 7 rounds"),
@@ -328,7 +355,9 @@ def _values(name: str, *path: str | int, cases: list[tuple[Any, str]]) -> Any:
         ("time", put("purpose", value="verify"), "expected contests if it is to time, else none"),
         ("time", put("programs", value={"reduced": "4" * 64}), "['reduced'], expected plain"),
         *_values(
-            *("time", *COMMAND, "argv"),
+            "time",
+            *COMMAND,
+            "argv",
             cases=[
                 ([], "program: found '', expected b-program"),
                 (["sh"], "program: found 'sh', expected b-program"),
@@ -454,7 +483,8 @@ def test_a_binding_is_of_everything_but_the_device() -> None:
 
 
 def test_a_folder_is_read_by_its_digest(tmp_path: Path) -> None:
-    path, text = tmp_path / "bundle.json", dump(bundle())
+    path = tmp_path / "bundle.json"
+    text = dump(bundle())
     path.write_text(text, encoding="utf-8")
     digest = hashlib.sha256(text.encode()).hexdigest()
 

@@ -198,7 +198,9 @@ def test_folders_are_found_directly_or_one_below(tmp_path: Path) -> None:
 
     asked = (tmp_path / "one", tmp_path / "gone", tmp_path / "many")
     assert read_folders(asked) == (
-        *(tmp_path / "one", tmp_path / "many" / "a", tmp_path / "many" / "b"),
+        tmp_path / "one",
+        tmp_path / "many" / "a",
+        tmp_path / "many" / "b",
     )
     assert read_evidence(tmp_path / "one") == (FULL,)
 

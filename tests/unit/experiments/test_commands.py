@@ -137,7 +137,8 @@ def test_the_program_takes_every_command(experiment: Experiment, dialect: Dialec
 @pytest.mark.parametrize(
     ("name", "flag"),
     [
-        *(("layout-dumped", "layout_transform_dump"), ("fast-run-cache", "fast_run_algo_policy")),
+        ("layout-dumped", "layout_transform_dump"),
+        ("fast-run-cache", "fast_run_algo_policy"),
         ("baseline", "iter"),
     ],
 )
@@ -185,7 +186,8 @@ def test_an_experiment_has_only_its_own_options(
 @pytest.mark.parametrize(
     ("arguments", "warmups"),
     [
-        *((("--cpu", "--iter", "2"), 1), (("--warmup-iter", "3", "--cpu"), 3)),
+        (("--cpu", "--iter", "2"), 1),
+        (("--warmup-iter", "3", "--cpu"), 3),
         (("--warmup-iter", "3", "--warmup-iter", "0", "--cpu"), 0),
     ],
 )
@@ -210,13 +212,16 @@ NO_RECORD = replace(LITE, switches=LITE.switches - {"record_comp_seq"})
 @pytest.mark.parametrize(
     ("name", "situation", "expected"),
     [
-        *(("nchw88", X86, None), ("nchw88", PHONE, "needs x86_64, and this is aarch64")),
+        ("nchw88", X86, None),
+        ("nchw88", PHONE, "needs x86_64, and this is aarch64"),
         ("nchw88", replace(X86, cpu_features=frozenset()), "needs a CPU with avx2"),
         ("nchw88", replace(X86, data_type=DataType.INT8), "needs a model of float32, and this one"),
-        *(("nchw44", X86, "needs aarch64 or arm, and this is x86_64"), ("nchw44", PHONE, None)),
+        ("nchw44", X86, "needs aarch64 or arm, and this is x86_64"),
+        ("nchw44", PHONE, None),
         ("nchw44-dot", PHONE, None),
         ("nchw44-dot", replace(PHONE, cpu_features=frozenset()), "needs a CPU with dotprod"),
-        *(("nchw4", X86, NO_GPU), ("recipe-nvidia", X86, NO_GPU)),
+        ("nchw4", X86, NO_GPU),
+        ("recipe-nvidia", X86, NO_GPU),
         ("recipe-nvidia", replace(X86, dialect=NO_RECORD), "the flag --record-comp-seq is unknown"),
         ("recipe-arm", X86, "needs aarch64 or arm, and this is x86_64"),
         ("fast-run", replace(X86, backend=Backend.CUDA), NO_GPU),
@@ -247,7 +252,7 @@ def test_what_is_not_known_is_held_against_none_and_all_can_run_somewhere() -> N
 
 
 def test_the_backend_of_an_experiment() -> None:
-    (both, cpu, cuda) = find_experiments(["baseline", "nchw44", "nchw4"])
+    both, cpu, cuda = find_experiments(["baseline", "nchw44", "nchw4"])
     gpu = replace(X86, backend=Backend.CUDA)
     assert [choose_backend(each, X86) for each in (both, cpu, cuda)] == ["cpu", "cpu", "cuda"]
     assert [choose_backend(each, gpu) for each in (both, cpu, cuda)] == ["cuda", "cpu", "cuda"]
@@ -259,7 +264,8 @@ def test_the_backend_of_an_experiment() -> None:
         (("Float32", "Int32"), DataType.FLOAT32),
         (("Float32", "QuantizedS8", "QuantizedS32"), DataType.INT8),
         (("Float32", "Quantized8Asymm"), DataType.INT8),
-        *((("Float32", "QuantizedS4", "QuantizedS8"), DataType.INT4), (("Float16",), None)),
+        (("Float32", "QuantizedS4", "QuantizedS8"), DataType.INT4),
+        (("Float16",), None),
         ((), None),
     ],
 )
@@ -268,7 +274,7 @@ def test_data_type_of_a_model(names: tuple[str, ...], expected: DataType | None)
 
 
 def test_needs_in_words() -> None:
-    (both, dot, cuda, cpu) = find_experiments(["baseline", "fake-first", "nchw44-dot", "nchw64"])
+    both, dot, cuda, cpu = find_experiments(["baseline", "fake-first", "nchw44-dot", "nchw64"])
     assert describe_needs(both) == ()
     assert describe_needs(cpu) == ("a CPU",)
     assert describe_needs(dot)[:2] == ("aarch64 or arm", "a CPU with dotprod")
@@ -277,13 +283,34 @@ def test_needs_in_words() -> None:
 
 
 NAMES = (
-    *("baseline", "fast-run", "fast-run-cache", "full-run", "full-run-cache"),
-    *("nchw44", "nchw44-dot", "nchw88", "nchw4", "chwn4", "nchw32", "nchw64"),
-    *("layout-online", "layout-dumped", "weight-preprocess", "weight-preprocess-cache"),
-    *("fake-first", "fake-first-cache", "fake-first-weight-preprocess"),
-    *("fake-first-weight-preprocess-cache", "fuse-preprocess", "fuse-conv-bias-nonlinearity"),
-    *("fuse-conv-bias-with-z", "record-1", "record-2"),
-    *("recipe-x86", "recipe-arm", "recipe-nvidia"),
+    "baseline",
+    "fast-run",
+    "fast-run-cache",
+    "full-run",
+    "full-run-cache",
+    "nchw44",
+    "nchw44-dot",
+    "nchw88",
+    "nchw4",
+    "chwn4",
+    "nchw32",
+    "nchw64",
+    "layout-online",
+    "layout-dumped",
+    "weight-preprocess",
+    "weight-preprocess-cache",
+    "fake-first",
+    "fake-first-cache",
+    "fake-first-weight-preprocess",
+    "fake-first-weight-preprocess-cache",
+    "fuse-preprocess",
+    "fuse-conv-bias-nonlinearity",
+    "fuse-conv-bias-with-z",
+    "record-1",
+    "record-2",
+    "recipe-x86",
+    "recipe-arm",
+    "recipe-nvidia",
 )
 
 
@@ -351,7 +378,7 @@ def test_steps_and_effects_in_words() -> None:
         ),
     ]
     assert "; in the calling thread; " in describe_step(arm.measured)
-    (baseline, nchw88) = find_experiments(["baseline", "nchw88"])
+    baseline, nchw88 = find_experiments(["baseline", "nchw88"])
     assert describe_effects(baseline) == ""
     assert describe_effects(nchw88) == "prepare slower, warm-up faster, inference faster"
 
@@ -384,7 +411,10 @@ def make(*steps: Step, name: str = "made") -> Experiment:
 @pytest.mark.parametrize(
     "steps",
     [
-        *((), (SEARCH,), (Step(), Step()), (Step(cache=CacheUse.READS),)),
+        (),
+        (SEARCH,),
+        (Step(), Step()),
+        (Step(cache=CacheUse.READS),),
         (Step(model=ModelFile.DUMPED),),
         (replace(DUMP, transforms=False), Step(model=ModelFile.DUMPED)),
         (SEARCH, Step(model=ModelFile.DUMPED)),

@@ -122,8 +122,12 @@ def test_what_decides_nothing_is_refused(make: Callable[[], object], message: st
 @pytest.mark.parametrize(
     ("experiment", "searches"),
     [
-        *(("fast-run", True), ("full-run", True), ("layout-online", True)),
-        *(("fast-run-cache", False), ("layout-dumped", False), ("weight-preprocess-cache", False)),
+        ("fast-run", True),
+        ("full-run", True),
+        ("layout-online", True),
+        ("fast-run-cache", False),
+        ("layout-dumped", False),
+        ("weight-preprocess-cache", False),
     ],
 )
 def test_a_contestant_searches_unless_an_earlier_step_did(experiment: str, searches: bool) -> None:

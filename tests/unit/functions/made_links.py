@@ -7,13 +7,28 @@ from dataclasses import dataclass
 from megtrim.elf.symbol_table import Function, FunctionTable, parse_table
 from megtrim.functions.calls import Disassembly, parse_code
 
-ARM, AARCH64, X86_64 = 40, 183, 62
-NO_TYPE, DATA, FUNCTION, SECTION, FILE, THREAD, IFUNC = 0, 1, 2, 3, 4, 6, 10
-LOCAL, GLOBAL, WEAK = 0, 1, 2
+ARM = 40
+AARCH64 = 183
+X86_64 = 62
+NO_TYPE = 0
+DATA = 1
+FUNCTION = 2
+SECTION = 3
+FILE = 4
+THREAD = 6
+IFUNC = 10
+LOCAL = 0
+GLOBAL = 1
+WEAK = 2
 CODE_AT = 0x10000
 """Address of the code; the file holds it at its beginning plus a page."""
 _PAGE = 0x1000
-_SYMTAB, _STRTAB, _PROGBITS, _INIT, _PREINIT, _DYNSYM = 2, 3, 1, 14, 16, 11
+_SYMTAB = 2
+_STRTAB = 3
+_PROGBITS = 1
+_INIT = 14
+_PREINIT = 16
+_DYNSYM = 11
 LLD = b"""\
              VMA              LMA     Size Align Out     In      Symbol
              270              270       15     1 .interp
@@ -112,7 +127,8 @@ def calling(
 
     Each has room for four instructions of four bytes.
     """
-    content, first = b"", 0x14000000 if jumps else 0x94000000
+    content = b""
+    first = 0x14000000 if jumps else 0x94000000
     for at, name in enumerate(names):
         steps = (4 * (names.index(to) - at) - place for place, to in enumerate(calls.get(name, ())))
         words = (struct.pack("<I", first | (step & 0x3FFFFFF)) for step in steps)
@@ -123,7 +139,8 @@ def calling(
 
 
 def _symbols(symbols: Sequence[Symbol], machine: int) -> tuple[bytes, bytes]:
-    names, entries = b"\0", bytes(16 if machine == ARM else 24)
+    names = b"\0"
+    entries = bytes(16 if machine == ARM else 24)
     for each in symbols:
         start = len(names) if each.name else 0
         names += each.name.encode() + b"\0" if each.name else b""
@@ -140,23 +157,35 @@ def _symbols(symbols: Sequence[Symbol], machine: int) -> tuple[bytes, bytes]:
 def _file(
     rows: list[tuple[str, int, bytes, int]], code: bytes, machine: int, entry: int, kind: int
 ) -> bytes:
-    body, names, narrow = b"", b"\0", machine == ARM
+    body = b""
+    names = b"\0"
+    narrow = machine == ARM
     header, symbol = ("<10I", 16) if narrow else ("<IIQQQQIIQQ", 24)
     headers = struct.pack(header, *(0,) * 10)
     for name, number, content, link in [*rows, (".shstrtab", _STRTAB, b"", 0)]:
         start = len(names)
         names += name.encode() + b"\0"
         held = names if name == ".shstrtab" else content
-        place, each_bytes = _PAGE + len(body), symbol if number in (_SYMTAB, _DYNSYM) else 0
+        place = _PAGE + len(body)
+        each_bytes = symbol if number in (_SYMTAB, _DYNSYM) else 0
         headers += struct.pack(
-            *(header, start, number, 0, 0, place, len(held), link, 0, 1, each_bytes)
+            header, start, number, 0, 0, place, len(held), link, 0, 1, each_bytes
         )
         body += held
     head = b"\x7fELF" + bytes([1 if narrow else 2, 1, 1]) + bytes(9)
     sizes = (52, 32, 1, 40) if narrow else (64, 56, 1, 64)
     head += struct.pack(
-        *("<HHIIIIIHHHHHH" if narrow else "<HHIQQQIHHHHHH", kind, machine, 1, entry, sizes[0]),
-        *(_PAGE + len(body), 0, *sizes, len(rows) + 2, len(rows) + 1),
+        "<HHIIIIIHHHHHH" if narrow else "<HHIQQQIHHHHHH",
+        kind,
+        machine,
+        1,
+        entry,
+        sizes[0],
+        _PAGE + len(body),
+        0,
+        *sizes,
+        len(rows) + 2,
+        len(rows) + 1,
     )
     loaded = (_PAGE, CODE_AT, CODE_AT, len(code), len(code))
     if narrow:

@@ -116,7 +116,8 @@ def test_a_cut_off_file_is_refused(kept: int) -> None:
 
 @given(st.binary(min_size=64, max_size=64), st.sampled_from([183, X86_64, ARM, ARM + 1]))
 def test_any_code_is_read(content: bytes, machine: int) -> None:
-    thumb, machine = machine == ARM + 1, ARM if machine == ARM + 1 else machine
+    thumb = machine == ARM + 1
+    machine = ARM if machine == ARM + 1 else machine
     symbols = [Symbol(name=name, at=16 * at + thumb, size=16) for at, name in enumerate("abcd")]
     data = linked(symbols, code=content, machine=machine)
     made = parse_code(data, parse_table(data, source="x"), source="x")
@@ -205,14 +206,25 @@ def test_what_is_not_in_memory_is_nowhere(text: bytes) -> None:
 
 
 PLATFORM = (
-    *("/usr/lib/libc.a(memcpy.o)", "libm.a(sin.o)", "/cache/libcompiler_rt.a(rt.o)"),
-    *("/ndk/libclang_rt.builtins-aarch64-android.a(udivti3.o)", "/usr/lib/gcc/libgcc.a(x.o)"),
-    *("/usr/lib/crt1.o", "/usr/lib/rcrt1.o", "/usr/lib/crtbeginS.o"),
+    "/usr/lib/libc.a(memcpy.o)",
+    "libm.a(sin.o)",
+    "/cache/libcompiler_rt.a(rt.o)",
+    "/ndk/libclang_rt.builtins-aarch64-android.a(udivti3.o)",
+    "/usr/lib/gcc/libgcc.a(x.o)",
+    "/usr/lib/crt1.o",
+    "/usr/lib/rcrt1.o",
+    "/usr/lib/crtbeginS.o",
 )
 OTHERS = (
-    *("/usr/lib/libgcc_eh.a(unwind-dw2.o)", "/ndk/libgcc_real.a(unwind-dw2.o)"),
-    *("/ndk/libc++_static.a(string.o)", "/usr/lib/libstdc++.a(string.o)"),
-    *("lite/liblite.a(libc.a)", "src/libc.a/main.o", "src/crt_names.cpp.o", "<internal>", ""),
+    "/usr/lib/libgcc_eh.a(unwind-dw2.o)",
+    "/ndk/libgcc_real.a(unwind-dw2.o)",
+    "/ndk/libc++_static.a(string.o)",
+    "/usr/lib/libstdc++.a(string.o)",
+    "lite/liblite.a(libc.a)",
+    "src/libc.a/main.o",
+    "src/crt_names.cpp.o",
+    "<internal>",
+    "",
 )
 
 

@@ -11,8 +11,12 @@ from megtrim.functions.observables import Observables
 from megtrim.util.errors import InputError
 from unit.functions.made_links import CODE_AT, calling, functions
 
-RUN, LOAD, FORMAT = "_ZN2my7Session3runEi", "_ZN2my7Session4loadERKSs", "_ZN2my3log6formatEPKcz"
-WRITE, HIDDEN, MAIN = "_ZN2my3log5writeEPKcz", "_ZN12_GLOBAL__N_16hiddenEv", "main"
+RUN = "_ZN2my7Session3runEi"
+LOAD = "_ZN2my7Session4loadERKSs"
+FORMAT = "_ZN2my3log6formatEPKcz"
+WRITE = "_ZN2my3log5writeEPKcz"
+HIDDEN = "_ZN12_GLOBAL__N_16hiddenEv"
+MAIN = "main"
 PROBE = "cpuinfo_probe"
 NAMES = (RUN, LOAD, FORMAT, WRITE, HIDDEN, MAIN, PROBE)
 STEP = 16
@@ -20,8 +24,12 @@ ORIGINS = LinkMap(
     starts=tuple(CODE_AT + STEP * at for at in range(len(NAMES))),
     ends=tuple(CODE_AT + STEP * (at + 1) for at in range(len(NAMES))),
     files=(
-        *("src/CMakeFiles/my.dir/session/run.cpp.o", "src/CMakeFiles/my.dir/session/load.cpp.o"),
-        *("log/liblog.a(format.cpp.o)", "log/liblog.a(write.cpp.o)", "main.cpp.o", "main.cpp.o"),
+        "src/CMakeFiles/my.dir/session/run.cpp.o",
+        "src/CMakeFiles/my.dir/session/load.cpp.o",
+        "log/liblog.a(format.cpp.o)",
+        "log/liblog.a(write.cpp.o)",
+        "main.cpp.o",
+        "main.cpp.o",
         "third_party/cpuinfo/libcpuinfo.a(probe.c.o)",
     ),
 )
@@ -85,9 +93,15 @@ def test_what_reports_errors_stays_unasked() -> None:
 
 
 UNWINDING = (
-    *("__cxa_throw", "__gxx_personality_v0", "_Unwind_Resume", "__cxa_begin_catch"),
-    *("__aeabi_unwind_cpp_pr1", "__gnu_unwind_frame", "__gnu_Unwind_Resume", "__cxa_end_cleanup"),
-    *("_ZNK10__cxxabiv117__class_type_info9can_catchEPKNS_16__shim_type_infoERPv",),
+    "__cxa_throw",
+    "__gxx_personality_v0",
+    "_Unwind_Resume",
+    "__cxa_begin_catch",
+    "__aeabi_unwind_cpp_pr1",
+    "__gnu_unwind_frame",
+    "__gnu_Unwind_Resume",
+    "__cxa_end_cleanup",
+    "_ZNK10__cxxabiv117__class_type_info9can_catchEPKNS_16__shim_type_infoERPv",
 )
 
 
@@ -182,7 +196,8 @@ def test_lists_do_not_differ_by_what_depends_on_values() -> None:
     """A queue that grew in one run alone: both lists are equal, and so is what stays."""
     calls = {"main": (SORT, GROW), SORT: (SORT3,)}
     names = ("main", SORT, SORT3, GROW, "other")
-    once, again = names, ("main", SORT, "other")
+    once = names
+    again = ("main", SORT, "other")
 
     assert listed(once, calls=calls) == listed(again, calls=calls) == ("main", "other")
     for ran in (once, again, ("main", "other")):
@@ -205,7 +220,14 @@ def test_functions_that_share_code_are_listed_alike() -> None:
 
 
 KEPT_NAMES = (
-    *("ran", "my_log", "engine_log", "__assert_fail", "_Hashtable_x", "shown", "hidden", "called"),
+    "ran",
+    "my_log",
+    "engine_log",
+    "__assert_fail",
+    "_Hashtable_x",
+    "shown",
+    "hidden",
+    "called",
 )
 KEPT = kept_functions.KeptFunctions(
     ran={"ran": ("m/s@any", "m/t@any")},

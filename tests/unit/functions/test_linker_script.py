@@ -67,7 +67,7 @@ def test_a_link_with_crash_ids_has_a_numbered_stub_for_each() -> None:
             f"{linker_script.STUB}s",
             "main",
         )
-    ] == [*(True, True, False, False, False)]
+    ] == [True, True, False, False, False]
 
 
 @pytest.mark.parametrize("name", ['a"', "a\nb", "", "a b", "a;b", "ä"])
@@ -189,9 +189,20 @@ NUMBERED = (*STAYED, ("megtrim_stub_0", 200, 4), ("_Z4gonev", 200, 0))
         ),
     ],
     ids=[
-        *("proven", "no name left", "emptied", "an internal one of that name"),
-        *("an internal one stayed", "numbered", "no number", "numbered and there", "lost"),
-        *("no stub", "none needed", "needed and gone", "gone", "exported"),
+        "proven",
+        "no name left",
+        "emptied",
+        "an internal one of that name",
+        "an internal one stayed",
+        "numbered",
+        "no number",
+        "numbered and there",
+        "lost",
+        "no stub",
+        "none needed",
+        "needed and gone",
+        "gone",
+        "exported",
     ],
 )
 def test_a_link_without_what_it_should_is_proven(
@@ -220,7 +231,8 @@ def test_a_demangler_leads_to_its_substitute(place: int, said: str) -> None:
 def test_a_linker_that_does_not_override_is_found_out() -> None:
     many = [(f"_Z5gone{number}v", 1000 + 40 * number, 40) for number in range(7)]
     names = [name for name, _, _ in many]
-    before, after = functions(*many), functions(THE_STUB, *many)
+    before = functions(*many)
+    after = functions(THE_STUB, *many)
 
     assert reported(before, after, dropped=names, kept=()) == (
         "lar: functions that were to be left out are still there: "
@@ -276,7 +288,8 @@ def test_lost_registrations_are_found_out(options: dict[str, int], lost: bool) -
 
     Optimised as a whole, the base build's own link may have one less than the unfolded one.
     """
-    before, after = replace(BEFORE, registrations=42), replace(AFTER, registrations=41)
+    before = replace(BEFORE, registrations=42)
+    after = replace(AFTER, registrations=41)
 
     said = "41 functions are called before main, expected 42: something is no longer registered"
     assert reported(before, after, **options) == (f"lar: {said}" if lost else "")

@@ -79,7 +79,8 @@ def test_a_function_becomes_a_trap(machine: int) -> None:
     call = (8, CALL[machine], "two", 0 if machine == AARCH64 else -4)
     parts = [function("one", call), function("two", call)]
     data = object_file(parts, [symbol("one"), symbol("two")], machine=machine)
-    before, after = read(data), read(emptied(data, "one"))
+    before = read(data)
+    after = read(emptied(data, "one"))
 
     assert after.sections[".text.one"] == (6, trap, len(trap) // 4 * 4 or 1)
     assert after.symbols == {"one": len(trap), "two": 32}
@@ -247,7 +248,8 @@ def test_the_unwind_entry_goes_with_its_function(
 
     The entry covers nothing then, for some linkers go by the length of a function.
     """
-    before, made = read(UNWOUND), read(emptied(UNWOUND, name))
+    before = read(UNWOUND)
+    made = read(emptied(UNWOUND, name))
 
     references = before.relocations[".rela.eh_frame"]
     assert references == ((20, ".text.one"), (29, ".gcc_except_table.one"), (44, ".text.two"))
@@ -259,7 +261,8 @@ def test_the_unwind_entry_goes_with_its_function(
 
 
 def test_unwind_entries_go_altogether() -> None:
-    before, made = read(UNWOUND), read(emptied(UNWOUND, unwind_tables=False))
+    before = read(UNWOUND)
+    made = read(emptied(UNWOUND, unwind_tables=False))
 
     assert made.relocations[".rela.eh_frame"] == ((20, ""), (29, ""), (44, ""))
     assert {name for name, was in before.sections.items() if made.sections[name] != was} == {
@@ -292,13 +295,20 @@ def of_arm(*, branch: str = "feffffeb", kind: int = CALL[ARM], at: int = 8) -> b
         content=bytes(8) + b"\xb0\xb0\xb0\x80" * 2 + bytes(8),
         flags=ALLOC,
         relocations=(
-            *((0, DISTANCE[ARM], ".text.one", 0), (0, 0, "other", 0), (4, 42, ".extab", 0)),
-            *((8, DISTANCE[ARM], "two", 0), (16, DISTANCE[ARM], "thumb", 0), (20, 42, ".extab", 8)),
+            (0, DISTANCE[ARM], ".text.one", 0),
+            (0, 0, "other", 0),
+            (4, 42, ".extab", 0),
+            (8, DISTANCE[ARM], "two", 0),
+            (16, DISTANCE[ARM], "thumb", 0),
+            (20, 42, ".extab", 8),
         ),
     )
     parts = [
         Part(name=".text.one", content=calling, relocations=((at, kind, ".text.two", 0),)),
-        *(function("two"), function("thumb"), function("other"), index),
+        function("two"),
+        function("thumb"),
+        function("other"),
+        index,
         Part(name=".extab", content=bytes(16), flags=ALLOC),
     ]
     names = [symbol("one"), symbol("two"), symbol("thumb", at=1), symbol("other")]
@@ -307,7 +317,8 @@ def of_arm(*, branch: str = "feffffeb", kind: int = CALL[ARM], at: int = 8) -> b
 
 def test_functions_of_32_bit_arm_become_traps() -> None:
     """Thumb code, too. Nothing unwinds through them, and nothing names their tables any more."""
-    before, after = read(of_arm()), read(emptied(of_arm(), "one", "thumb"))
+    before = read(of_arm())
+    after = read(emptied(of_arm(), "one", "thumb"))
 
     assert after.sections[".text.one"] == (6, bytes.fromhex("fedeffe7"), 4)
     assert after.sections[".text.thumb"] == (6, bytes.fromhex("fede"), 4)

@@ -33,13 +33,26 @@ def groups(*named: tuple[str, int, int], unprobeable: frozenset[str] = frozenset
 
 def test_functions_that_share_code_are_one() -> None:
     assert groups(
-        *(("alias", 0, 8), ("f", 0, 8), ("next", 8, 8)),
-        *(("outer", 16, 16), ("inner", 24, 4), ("last", 28, 4), ("behind", 32, 4)),
-        *(("g", 40, 4), ("g.cold", 80, 4), ("g.cold.1", 84, 4), ("g.coldest", 88, 4)),
+        ("alias", 0, 8),
+        ("f", 0, 8),
+        ("next", 8, 8),
+        ("outer", 16, 16),
+        ("inner", 24, 4),
+        ("last", 28, 4),
+        ("behind", 32, 4),
+        ("g", 40, 4),
+        ("g.cold", 80, 4),
+        ("g.cold.1", 84, 4),
+        ("g.coldest", 88, 4),
         ("lone.cold", 92, 4),
     ) == (
-        *(("alias", "f"), ("behind",), ("g", "g.cold", "g.cold.1"), ("g.coldest",)),
-        *(("inner", "last", "outer"), ("lone.cold",), ("next",)),
+        ("alias", "f"),
+        ("behind",),
+        ("g", "g.cold", "g.cold.1"),
+        ("g.coldest",),
+        ("inner", "last", "outer"),
+        ("lone.cold",),
+        ("next",),
     )
 
 
@@ -53,10 +66,13 @@ def test_what_a_recorder_may_miss_is_not_observed() -> None:
     found = table(
         *(Symbol(name=name, at=0) for name in ("malloc", "own_malloc")),
         *(Symbol(name=name, at=4) for name in ("_start", "begins")),
-        *(Symbol(name="memcpy", at=8, kind=IFUNC), Symbol(name="choose_memcpy", at=8)),
-        *(Symbol(name="memset", at=12), Symbol(name="own_memset", at=12)),
+        Symbol(name="memcpy", at=8, kind=IFUNC),
+        Symbol(name="choose_memcpy", at=8),
+        Symbol(name="memset", at=12),
+        Symbol(name="own_memset", at=12),
         *(Symbol(name=name, at=16 + 4 * at) for at, name in enumerate(("f@V1", "megtrim_f", "f"))),
-        *(Symbol(name="entered", at=32), Symbol(name="offered", at=36)),
+        Symbol(name="entered", at=32),
+        Symbol(name="offered", at=36),
         dynamic=(Symbol(name="offered", at=36),),
         entry=CODE_AT + 32,
     )
@@ -66,7 +82,8 @@ def test_what_a_recorder_may_miss_is_not_observed() -> None:
 
 def test_a_function_of_no_size_is_observed_where_it_is_alone() -> None:
     assert groups(("empty", 0, 0), ("f", 0, 4), ("label", 2, 0), ("bare", 8, 0)) == (
-        *(("bare",), ("f",)),
+        ("bare",),
+        ("f",),
     )
 
 
@@ -197,7 +214,10 @@ def test_any_list_survives_its_file(names: set[str]) -> None:
         *(
             ("main\n", f"{name}\n", 5, f"found {shown}, expected a linkage name")
             for name, shown in (
-                *(("ma in", "'ma in'"), ('"', "'\"'"), ("", "''"), ("main\r", r"'main\r'")),
+                ("ma in", "'ma in'"),
+                ('"', "'\"'"),
+                ("", "''"),
+                ("main\r", r"'main\r'"),
                 ("m\u00e4in", r"'m\\xc3\\xa4in'"),
             )
         ),

@@ -19,8 +19,10 @@ MAGIC = b"megtrim: the table of probes, 1\0"
 CONSTANTS = {
     name: int(value) for name, value in re.findall(r"#define ([A-Z_]+) ([0-9]+)\n", RUNTIME)
 }
-CODE_AT, CODE = 0x10200, 0x200
-DATA_AT, DATA = 0x31000, 0x1000
+CODE_AT = 0x10200
+CODE = 0x200
+DATA_AT = 0x31000
+DATA = 0x1000
 TABLE_BYTES = 32 + 32 + 16 * CONSTANTS["MAX_RANGES"] + CONSTANTS["HEAD_BYTES"]
 STACK = 0xA9BF7BFD  # stp x29, x30, [sp, #-16]!
 RETURN = 0xD65F03C0
@@ -133,12 +135,19 @@ def test_a_function_that_begins_with_a_trap_keeps_it(machine: str, first: int) -
 
 def test_what_is_no_whole_instruction_cannot_be_probed() -> None:
     table = functions(
-        *(*_at(0, "f"), *_at(1, "trap"), *_at(2, "nothing"), *_at(900, "far")),
-        *(("within", CODE_AT + 2, 2), ("data", DATA_AT, 4)),
+        *_at(0, "f"),
+        *_at(1, "trap"),
+        *_at(2, "nothing"),
+        *_at(900, "far"),
+        ("within", CODE_AT + 2, 2),
+        ("data", DATA_AT, 4),
     )
 
     assert probes.unprobeable(_program([STACK, BRK, 0]), table) == {
-        *("nothing", "far", "within", "data")
+        "nothing",
+        "far",
+        "within",
+        "data",
     }
 
 
@@ -177,17 +186,24 @@ def test_a_program_that_is_cut_off_is_refused(size: int) -> None:
 
 
 RECORDED = functions(
-    *(*_at(0, "_start"), *_at(1, "f", "alias_of_f"), *_at(2, "f.cold"), *_at(3, "g")),
-    *(("around", CODE_AT + 16, 12), *_at(5, "within")),
+    *_at(0, "_start"),
+    *_at(1, "f", "alias_of_f"),
+    *_at(2, "f.cold"),
+    *_at(3, "g"),
+    ("around", CODE_AT + 16, 12),
+    *_at(5, "within"),
 )
 
 
 def test_a_record_names_what_ran() -> None:
     assert probes.parse_record(_record(RECORDED, b"\0\1\0\0\0\0"), RECORDED, source="r") == (
-        *("alias_of_f", "f"),
+        "alias_of_f",
+        "f",
     )
     assert probes.parse_record(_record(RECORDED, b"\0\0\0\1\0\1"), RECORDED, source="r") == (
-        *("around", "g", "within"),
+        "around",
+        "g",
+        "within",
     )
 
 
@@ -238,8 +254,12 @@ def test_a_twin_that_cannot_record_says_why() -> None:
 
 
 PROGRAM = functions(
-    *(("_start", 0x1000, 16), ("main", 0x1010, 32), ("_ZN3mgb3runEv", 0x1030, 64)),
-    *(("_ZN3mgb4stopEv", 0x1070, 16), ("alias", 0x1070, 16), ("never", 0x1080, 16)),
+    ("_start", 0x1000, 16),
+    ("main", 0x1010, 32),
+    ("_ZN3mgb3runEv", 0x1030, 64),
+    ("_ZN3mgb4stopEv", 0x1070, 16),
+    ("alias", 0x1070, 16),
+    ("never", 0x1080, 16),
 )
 BASE = 0x5500000000
 

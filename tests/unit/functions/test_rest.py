@@ -42,7 +42,8 @@ def renamed(
 
 
 CALL = ((4, 283, "two", 0),)
-ONE, TWO = part(".text.one", *CALL), part(".text.two")
+ONE = part(".text.one", *CALL)
+TWO = part(".text.two")
 TABLE = part(".gcc_except_table.one", flags=ALLOC)
 BOTH = [symbol("one"), symbol("two")]
 
@@ -114,8 +115,15 @@ def test_deferred_functions_may_refer_to_nothing() -> None:
     ]
 
 
-ADRP, LDR, ADD, LDR_W = 0x90000001, 0xF9400021, 0x91000021, 0xB9400021
-GOT_PAGE, GOT_LOAD, GOT_SHORT, NEAR_PAGE, NEAR_ADD = 311, 312, 313, 275, 277
+ADRP = 0x90000001
+LDR = 0xF9400021
+ADD = 0x91000021
+LDR_W = 0xB9400021
+GOT_PAGE = 311
+GOT_LOAD = 312
+GOT_SHORT = 313
+NEAR_PAGE = 275
+NEAR_ADD = 277
 Steps = list[tuple[int, int, str]]
 
 

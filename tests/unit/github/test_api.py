@@ -116,8 +116,16 @@ def test_a_path_that_could_lead_elsewhere_is_a_bug(path: str) -> None:
         *(
             (base, TOKEN, f"GITHUB_API_URL: found {base!r}, expected https://HOST[/PATH]")
             for base in (
-                *("", "api.github.com", "ftp://a", "http://", "https://me:pw@a"),
-                *("http://a?b", "http://a#b", "http://a:x/", "http://a:99999", "https://[: :1"),
+                "",
+                "api.github.com",
+                "ftp://a",
+                "http://",
+                "https://me:pw@a",
+                "http://a?b",
+                "http://a#b",
+                "http://a:x/",
+                "http://a:99999",
+                "https://[: :1",
             )
         ),
         ("http://a", "", "there is no GitHub token"),

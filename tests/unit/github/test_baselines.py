@@ -42,7 +42,8 @@ PROOFS = EvidenceSet(
     )
 )
 NOTHING = EvidenceSet(entries=())
-MERGE_BASE, LAST_KNOWN = BaselineSource.MERGE_BASE, BaselineSource.LAST_KNOWN
+MERGE_BASE = BaselineSource.MERGE_BASE
+LAST_KNOWN = BaselineSource.LAST_KNOWN
 NONE = BaselineSource.NONE
 
 
@@ -568,8 +569,17 @@ def read_archive(data: bytes) -> dict[str, bytes]:
 @pytest.mark.parametrize(
     "others",
     [
-        *("/etc/passwd", "C:evil", "../sizes.json", "a/../../evil", "a\\..\\evil", "./sizes.json"),
-        *("a\nb", "sizes.json/", "Sizes.json", "evidence.json/a", "a" * 1000),
+        "/etc/passwd",
+        "C:evil",
+        "../sizes.json",
+        "a/../../evil",
+        "a\\..\\evil",
+        "./sizes.json",
+        "a\nb",
+        "sizes.json/",
+        "Sizes.json",
+        "evidence.json/a",
+        "a" * 1000,
     ],
 )
 def test_only_the_files_of_a_baseline_are_taken_out(others: str) -> None:

@@ -9,7 +9,9 @@ from megtrim.github.event import Event, PullRequest, pull_request_of, read_event
 from megtrim.util.errors import InfrastructureFailure, InputError
 from unit.github.support import BASE, HEAD, MERGE, environment, payload, pull_request
 
-NUMBER, COMMIT, ADDRESS = "a positive whole number", "a commit", "https://HOST[/PATH]"
+NUMBER = "a positive whole number"
+COMMIT = "a commit"
+ADDRESS = "https://HOST[/PATH]"
 PULL_REQUEST = PullRequest(
     number=17,
     head_sha=HEAD,
@@ -139,7 +141,8 @@ def test_variables_and_what_they_replace(tmp_path: Path) -> None:
         "GITHUB_REPOSITORY": "acme/phone.js_2-x",
     }
 
-    event, other = read_event(least), read_event(env | own)
+    event = read_event(least)
+    other = read_event(env | own)
 
     assert (event.run_attempt, event.repository_id, event.default_branch) == (1, 0, "")
     assert (event.server_url, event.api_url) == ("https://github.com", "https://api.github.com")
@@ -212,8 +215,30 @@ def test_names_of_base_branches_that_git_allows(tmp_path: Path, ref: str) -> Non
 @pytest.mark.parametrize(
     "ref",
     [
-        *("", "-f", "/a", "a/", ".a", "a/.b", "a..b", "a//b", "a.lock", "a.lock/b", "a.", "a@{1}"),
-        *("a b", "a\nb", "a~1", "a^", "a:b", "a?", "a*", "a[", "a\\b", "a\x7f", "a\n", "x" * 245),
+        "",
+        "-f",
+        "/a",
+        "a/",
+        ".a",
+        "a/.b",
+        "a..b",
+        "a//b",
+        "a.lock",
+        "a.lock/b",
+        "a.",
+        "a@{1}",
+        "a b",
+        "a\nb",
+        "a~1",
+        "a^",
+        "a:b",
+        "a?",
+        "a*",
+        "a[",
+        "a\\b",
+        "a\x7f",
+        "a\n",
+        "x" * 245,
     ],
 )
 def test_names_that_git_would_not_take(tmp_path: Path, ref: str) -> None:

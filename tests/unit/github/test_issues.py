@@ -28,7 +28,9 @@ def texts(repository: Repository, number: int = 17) -> list[str]:
 
 
 HOSTILE = f"@acme/all #1 <b>x</b> ```\n{marker('other')}\n\tü 😀 $x$ | \\ <!-- open\n\u2028end"
-CREATED, UPDATED, UNCHANGED = CommentResult.CREATED, CommentResult.UPDATED, CommentResult.UNCHANGED
+CREATED = CommentResult.CREATED
+UPDATED = CommentResult.UPDATED
+UNCHANGED = CommentResult.UNCHANGED
 METHODS = {CREATED: ["POST"], UPDATED: ["PATCH"], UNCHANGED: []}
 
 
@@ -40,7 +42,9 @@ METHODS = {CREATED: ["POST"], UPDATED: ["PATCH"], UNCHANGED: []}
         pytest.param(["a\nb" + END], "a\nb\n\n", UNCHANGED, ["a\nb" + END], id="equal"),
         pytest.param(
             [f"a\r\nb\r\n\r\n{MARK}\r\n"],
-            *("a\nb", UNCHANGED, [f"a\r\nb\r\n\r\n{MARK}\r\n"]),
+            "a\nb",
+            UNCHANGED,
+            [f"a\r\nb\r\n\r\n{MARK}\r\n"],
             id="line ends of GitHub",
         ),
         pytest.param(["a\nb" + END], "a\n\nb", UPDATED, ["a\n\nb" + END], id="a line more"),
@@ -63,7 +67,9 @@ METHODS = {CREATED: ["POST"], UPDATED: ["PATCH"], UNCHANGED: []}
         pytest.param([], "a\ud800b\0c", CREATED, ["a?b\ufffdc" + END], id="no characters"),
         pytest.param(
             ["a?b\ufffdc" + END],
-            *("a\ud800b\0c", UNCHANGED, ["a?b\ufffdc" + END]),
+            "a\ud800b\0c",
+            UNCHANGED,
+            ["a?b\ufffdc" + END],
             id="no characters again",
         ),
     ],

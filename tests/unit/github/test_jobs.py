@@ -8,10 +8,14 @@ from megtrim.github.jobs import PollingLimits, WaitResult, wait
 from support.github_double import GithubDouble
 from unit.github.support import asking, make_event
 
-RUN, ATTEMPT = 77, 2
+RUN = 77
+ATTEMPT = 2
 PATH = "GET /repos/acme/phone/actions/runs/77/attempts/2/jobs"
-NO_RUNNER, LATE = PendingReason.NO_RUNNER, PendingReason.LATE
-QUEUED, RUNS, ENDED = "queued", "in_progress", "completed"
+NO_RUNNER = PendingReason.NO_RUNNER
+LATE = PendingReason.LATE
+QUEUED = "queued"
+RUNS = "in_progress"
+ENDED = "completed"
 
 Round = list[dict[str, Any]]
 
@@ -148,32 +152,44 @@ def test_its_own_jobs_end(waiting: Waiting, rounds: list[Round], jobs: int) -> N
                 *[[*pixel(QUEUED), job("device galaxy-s9 1/1", RUNS)]] * 50,
                 [*pixel(QUEUED), job("device galaxy-s9 1/1", ENDED)],
             ],
-            *(2, 3600, NO_RUNNER, "1 of 2 ended, 0 run, 1 wait for a runner", 1100, 1250),
+            2,
+            3600,
+            NO_RUNNER,
+            "1 of 2 ended, 0 run, 1 wait for a runner",
+            1100,
+            1250,
         ),
         # The phone ended one shard and was then unplugged.
         (
             [*[pixel(RUNS, QUEUED)] * 20, pixel(ENDED, QUEUED)],
-            *(
-                2,
-                3600,
-                NO_RUNNER,
-                "1 of 2 ended, 0 run, 1 wait for",
-                858.1,
-                858.2,
-            ),
+            2,
+            3600,
+            NO_RUNNER,
+            "1 of 2 ended, 0 run, 1 wait for",
+            858.1,
+            858.2,
         ),
         # A reviewer must approve it: it waits for no runner, and is given up as early.
         (
             [pixel("waiting", QUEUED)],
-            *(2, 3600, PendingReason.APPROVAL),
-            *("0 of 2 ended, 0 run, 1 wait for a runner, 1 for approval", 600, 629),
+            2,
+            3600,
+            PendingReason.APPROVAL,
+            "0 of 2 ended, 0 run, 1 wait for a runner, 1 for approval",
+            600,
+            629,
         ),
         # The bound of all waiting is kept to the second.
         ([pixel(RUNS)], 1, 1000, LATE, "0 of 1 ended, 1 run, 0 wait for a runner", 1000, 1000),
         ([pixel(RUNS, QUEUED)], 2, 1000, LATE, "0 of 2 ended, 1 run, 1 wait for", 1000, 1000),
         (
             [[*pixel(RUNS), job("device nexus 1/1", QUEUED)]],
-            *(2, 1000, NO_RUNNER, "0 of 2 ended, 1 run, 1 wait for a runner", 1000, 1000),
+            2,
+            1000,
+            NO_RUNNER,
+            "0 of 2 ended, 1 run, 1 wait for a runner",
+            1000,
+            1000,
         ),
     ],
 )

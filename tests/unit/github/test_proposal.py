@@ -33,7 +33,8 @@ def saying(text: str) -> FolderChange:
     return replace(CHANGE, texts={"m/s@c.json": text})
 
 
-OPENED, UPDATED = ProposalResult.OPENED, ProposalResult.UPDATED
+OPENED = ProposalResult.OPENED
+UPDATED = ProposalResult.UPDATED
 CURRENT = ProposalResult.CURRENT
 WRITES = ("POST", "PUT", "PATCH", "DELETE")
 

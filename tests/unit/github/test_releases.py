@@ -6,7 +6,9 @@ from support.github_double import GithubDouble
 from support.github_state import Repository
 from unit.github.support import asking
 
-COMMIT, OTHER, MARK = "c" * 40, "d" * 40, "<!-- megtrim:release:v1 -->"
+COMMIT = "c" * 40
+OTHER = "d" * 40
+MARK = "<!-- megtrim:release:v1 -->"
 ASSETS = {"app-v1.tar.gz": b"archive", "SHA256SUMS": b"sums\n"}
 WANTED = WantedRelease(tag="v1", commit=COMMIT, notes="It is smaller.", assets=ASSETS)
 PAGE = "https://github.example/acme/phone/releases/tag/v1"
@@ -130,9 +132,13 @@ def test_the_last_release_is_of_the_same_series(
 ) -> None:
     for number, (name, assets, draft) in enumerate(
         (
-            *(("v1.0", ASSETS, False), ("v2.0", ASSETS, False), ("yolov5-v1", ASSETS, False)),
-            *(("phone-v1", ASSETS, False), ("v2.1", {"app.apk": b""}, False)),
-            *(("v2.2", ASSETS, True), ("yolov5-v1.1", ASSETS, True)),
+            ("v1.0", ASSETS, False),
+            ("v2.0", ASSETS, False),
+            ("yolov5-v1", ASSETS, False),
+            ("phone-v1", ASSETS, False),
+            ("v2.1", {"app.apk": b""}, False),
+            ("v2.2", ASSETS, True),
+            ("yolov5-v1.1", ASSETS, True),
         ),
         start=1,
     ):

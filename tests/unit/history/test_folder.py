@@ -80,7 +80,8 @@ def test_only_one_way_to_write_a_time(text: str) -> None:
 
 
 def test_kinds_keep_apart() -> None:
-    run, sizes = make_run(), make_sizes(1, 100)
+    run = make_run()
+    sizes = make_sizes(1, 100)
 
     assert RUN_FILES.select([run.path, sizes.path]) == (run.path,)
     assert SIZE_FILES.select([run.path, sizes.path]) == (sizes.path,)

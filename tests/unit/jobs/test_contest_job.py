@@ -23,7 +23,8 @@ from unit.jobs.test_worker import Place, results
 from unit.trim.stages.fake_device import FakeDevice, Fickle
 
 TRIMMING = f"{SCENARIO}#trimming"
-FAST, SLOW = timed_program(20), timed_program(22)
+FAST = timed_program(20)
+SLOW = timed_program(22)
 
 
 class TimedPlace(Place):
@@ -109,7 +110,8 @@ def test_a_failure_costs_its_own_contest(place: TimedPlace) -> None:
     found = place.run(place.job_of(alone, trimming(), reduced="#!/bin/sh\nexit 3\n"))
 
     assert [row.status for row in results(found)] == [
-        *(ScenarioStatus.PASS, ScenarioStatus.ENGINE_ERROR)
+        ScenarioStatus.PASS,
+        ScenarioStatus.ENGINE_ERROR,
     ]
 
 
@@ -122,7 +124,8 @@ def test_a_lost_device_leaves_nothing_known(place: TimedPlace) -> None:
     assert [row.status for row in results(found)] == [ScenarioStatus.INFRASTRUCTURE] * 3
     assert [row.times for row in results(found)] == [None] * 3
     assert [row.text for row in results(found)] == [
-        *("adb: the phone is gone", "adb: the phone is gone"),
+        "adb: the phone is gone",
+        "adb: the phone is gone",
         "not tried: the device failed 2 times in a row",
     ]
     assert (found.lost, found.files) == (3, {})

@@ -21,7 +21,9 @@ from unit.trim.stages.support import changed
 
 NONE = EvidenceSet(entries=())
 TRIMMING = PERF.replace("rounds: 12}", "rounds: 12}, trimming: true")
-ANY, OTHER, BIG = "m/s@any", "m/t@any", "m/s@big"
+ANY = "m/s@any"
+OTHER = "m/t@any"
+BIG = "m/s@big"
 
 
 def contests(session: Session) -> dict[str, BundleContest]:
@@ -34,15 +36,20 @@ def test_every_contest_is_in_the_bundle(tmp_path: Path) -> None:
     held = {each.id for each in described.contests if each.contest is not None}
 
     assert [each.id for each in described.contests] == [
-        *(f"{ANY}#baseline", f"{ANY}#fast-run-cache", f"{BIG}#baseline", f"{BIG}#fast-run-cache"),
-        *(f"{OTHER}#baseline", f"{OTHER}#fast-run-cache"),
+        f"{ANY}#baseline",
+        f"{ANY}#fast-run-cache",
+        f"{BIG}#baseline",
+        f"{BIG}#fast-run-cache",
+        f"{OTHER}#baseline",
+        f"{OTHER}#fast-run-cache",
     ]
     assert held == {
         f"{id_}#{name}" for id_ in (ANY, OTHER) for name in ("baseline", "fast-run-cache")
     }
     big = contests(session)[f"{BIG}#baseline"]
     assert (big.unheld, big.reason) == (
-        *(PerformanceStatus.SKIPPED, "no device of class big is attached to a runner"),
+        PerformanceStatus.SKIPPED,
+        "no device of class big is attached to a runner",
     )
     assert (described.engine, described.criterion.threshold, described.inconclusive) == (
         DIGEST,

@@ -188,7 +188,9 @@ def proven_before(*entries: Evidence, **changes: Any) -> dict[str, Any]:
     return {"bundle": left_out(), "proofs": proofs(*entries), **changes}
 
 
-PASS, FAIL, UNVERIFIED = CheckStatus.PASS, CheckStatus.FAIL, CheckStatus.UNVERIFIED
+PASS = CheckStatus.PASS
+FAIL = CheckStatus.FAIL
+UNVERIFIED = CheckStatus.UNVERIFIED
 NO_RESULT = "device verification pending: the device job brought no result of it"
 OTHER_BUILD = "device verification pending: what the device job brought is of another build"
 GONE_PROOF = "device verification pending: the proof that it was left out for is not to be had"
@@ -214,27 +216,34 @@ NO_RUNNER = "no runner with the labels self-hosted, megtrim, any took the job wi
         *(
             ((on(name, kind),), {}, UNVERIFIED, NO_RESULT)
             for name, kind in (
-                *(("pixel-60", "local"), ("emulated-any", "local"), ("pixel-7", "qemu")),
-                *(("pixel-6", "qemu"), ("pixel-6", "adb")),
+                ("pixel-60", "local"),
+                ("emulated-any", "local"),
+                ("pixel-7", "qemu"),
+                ("pixel-6", "qemu"),
+                ("pixel-6", "adb"),
             )
         ),
         # One that is attached to no runner, and one that stands for another class.
         (
             (on("auto-any", "qemu"),),
             {"bundle": bundle(devices=(device(), device(name="auto-any", runner=False)))},
-            *(UNVERIFIED, NO_RESULT),
+            UNVERIFIED,
+            NO_RESULT,
         ),
         (
             (PASSES,),
             {"bundle": bundle(devices=(device(cpu_class="big"), device(name="pixel-7")))},
-            *(UNVERIFIED, NO_RESULT),
+            UNVERIFIED,
+            NO_RESULT,
         ),
         # A trap counts wherever it was seen, and is not outvoted in whatever order they come.
         *(
             ((PASSES, on(name, kind, TRAP)), {}, FAIL, f"{name}: {TRAP.text}")
             for name, kind in (
-                *(("emulated-any", "qemu"), ("pixel-7", "qemu")),
-                *(("pixel-6", "qemu"), ("pixel-6", "adb")),
+                ("emulated-any", "qemu"),
+                ("pixel-7", "qemu"),
+                ("pixel-6", "qemu"),
+                ("pixel-6", "adb"),
             )
         ),
         *(
@@ -251,12 +260,15 @@ NO_RUNNER = "no runner with the labels self-hosted, megtrim, any took the job wi
         ((evidence(replace(TRAP, binding=OTHER_BINDING)),), {}, UNVERIFIED, OTHER_BUILD),
         (
             (evidence(result(trace="9" * 64, outputs=()), purpose=JobPurpose.TRACE),),
-            *({}, UNVERIFIED, NO_RESULT),
+            {},
+            UNVERIFIED,
+            NO_RESULT,
         ),
         (
             (),
             {"bundle": bundle(scenarios=(), programs={}, keep_set=None)},
-            *(UNVERIFIED, "device verification pending: there was no program to run"),
+            UNVERIFIED,
+            "device verification pending: there was no program to run",
         ),
         # A job that ended is not silent because another one is; a fork's run starts none.
         ((PASSES,), {"pending": PendingReason.LATE}, PASS, "pixel-6: "),
@@ -274,10 +286,12 @@ NO_RUNNER = "no runner with the labels self-hosted, megtrim, any took the job wi
             (
                 (),
                 proven_before(evidence(day=day)),
-                *(PASS, f"pixel-6 proved this program {when}, so no device was used"),
+                PASS,
+                f"pixel-6 proved this program {when}, so no device was used",
             )
             for day, when in (
-                *(("2027-01-31", "today"), ("2027-01-30", "1 day ago")),
+                ("2027-01-31", "today"),
+                ("2027-01-30", "1 day ago"),
                 ("2027-01-17", "14 days ago"),
             )
         ),
@@ -285,7 +299,8 @@ NO_RUNNER = "no runner with the labels self-hosted, megtrim, any took the job wi
         (
             (),
             proven_before(evidence(result(binding=OTHER_BINDING))),
-            *(UNVERIFIED, f"{GONE_PROOF}; last proof 0 days old, of another program"),
+            UNVERIFIED,
+            f"{GONE_PROOF}; last proof 0 days old, of another program",
         ),
         (
             (),
@@ -381,7 +396,9 @@ def test_all_attempts_are_shown() -> None:
         ("2027-01-16", BINDING, FAIL, "; last proof 15 days old, allowed are 14 days"),
         ("2027-01-17", OTHER_BINDING, UNVERIFIED, "; last proof 14 days old, of another program"),
         (
-            *("2027-01-16", OTHER_BINDING, FAIL),
+            "2027-01-16",
+            OTHER_BINDING,
+            FAIL,
             "; last proof 15 days old, of another program, allowed are 14 days",
         ),
     ],

@@ -48,7 +48,9 @@ from unit.trim.stages.built import (
 from unit.trim.stages.support import changed
 
 NONE = EvidenceSet(entries=())
-ANY, BIG, OTHER = "m/s@any", "m/s@big", "m/t@any"
+ANY = "m/s@any"
+BIG = "m/s@big"
+OTHER = "m/t@any"
 BOARD = DeviceIdentity(name="board", kind="local", facts={})
 
 
@@ -103,7 +105,8 @@ def test_a_quick_trim_may_search(tmp_path: Path) -> None:
     packed = pack(session, JobPurpose.VERIFY, NONE, tmp_path / "bundle")
 
     assert [(each.cache, each.search) for each in packed.scenarios] == [
-        *((sha("found"), False), (None, False))
+        (sha("found"), False),
+        (None, False),
     ]
 
 
@@ -276,11 +279,14 @@ def test_a_bundle_to_record(tmp_path: Path) -> None:
     }
     assert (packed.keep_set, packed.speaks) == (None, False)
     assert [(each.id, each.link) for each in packed.scenarios] == [
-        *((ANY, "7" * 64), (BIG, "7" * 64), (OTHER, "7" * 64))
+        (ANY, "7" * 64),
+        (BIG, "7" * 64),
+        (OTHER, "7" * 64),
     ]
     assert packed.scenarios[0].binding == binding(functions.named_inputs(first, session))
     assert [(each.name, each.kind) for each in packed.devices] == [
-        *(("board", "local"), ("auto-big", "auto"))
+        ("board", "local"),
+        ("auto-big", "auto"),
     ]
 
 
@@ -371,7 +377,7 @@ def test_what_names_a_function_goes_along(tmp_path: Path) -> None:
     assert asked == [NAMED]
     assert packed.program(Link.NAMED) == sha("says its number")
     assert packed.program(DROPPED) == sha("one\ntwo\n")
-    assert [*packed.programs] == [*("plain", "profile", "reduced", "named", "dropped")]
+    assert [*packed.programs] == ["plain", "profile", "reduced", "named", "dropped"]
     names = {path.name for path in (tmp_path / "1" / "files").iterdir()}
     assert {sha("says its number"), sha("one\ntwo\n")} <= names
     assert packed.keep_set == sha("with functions")

@@ -179,9 +179,10 @@ def test_what_no_device_was_asked_for_has_its_row(tmp_path: Path) -> None:
 
     assert found.performance is not None
     assert [(row.experiment, row.status, row.reason) for row in found.performance.rows] == [
-        *(("nchw4", status.SKIPPED, "needs a GPU"), ("nchw88", status.MEASURED, "")),
-        *(("fast-run", status.FAILED, "it did not compile"),),
-        *(("full-run", status.INFRASTRUCTURE, "no room"),),
+        ("nchw4", status.SKIPPED, "needs a GPU"),
+        ("nchw88", status.MEASURED, ""),
+        ("fast-run", status.FAILED, "it did not compile"),
+        ("full-run", status.INFRASTRUCTURE, "no room"),
     ]
 
 

@@ -131,9 +131,17 @@ def test_programs_see_the_names_that_they_see_elsewhere(place: Place) -> None:
     place.run(place.bundle(cached, plain=GOOD, reduced=GOOD))
 
     assert place.device.runs[1] == (
-        *("load_and_run", "model.mge", "--cpu", "--multithread", "2"),
-        *("--fast-run-algo-policy", "algo.cache"),
-        *("--input", "data:input0.npy", "--bin-out-dump", "dump"),
+        "load_and_run",
+        "model.mge",
+        "--cpu",
+        "--multithread",
+        "2",
+        "--fast-run-algo-policy",
+        "algo.cache",
+        "--input",
+        "data:input0.npy",
+        "--bin-out-dump",
+        "dump",
     )
     assert {name: data for name, data in place.device.put[1].items() if name != "load_and_run"} == {
         "model.mge": b"model",
@@ -267,7 +275,9 @@ def test_functions_that_cannot_be_used_are_evidence(
     reported = [only(found).results[0] for found in (failed, silent, large)]
 
     assert [each.status for each in reported] == [
-        *(ScenarioStatus.ENGINE_ERROR, ScenarioStatus.INFRASTRUCTURE, ScenarioStatus.TRACE)
+        ScenarioStatus.ENGINE_ERROR,
+        ScenarioStatus.INFRASTRUCTURE,
+        ScenarioStatus.TRACE,
     ]
     assert reported[0].log_tail == "what()"
     assert "left no functions.bin" in reported[1].text
@@ -529,7 +539,8 @@ def test_attempts_are_evidence_where_nothing_is_known(place: Place) -> None:
 
 
 def test_a_file_is_taken_once(place: Place) -> None:
-    digest, target = place.put("model"), place.work / "a" / "model"
+    digest = place.put("model")
+    target = place.work / "a" / "model"
     assert take(place.folder, digest, target) == target
     (place.folder / "files" / digest).write_bytes(b"other")
 

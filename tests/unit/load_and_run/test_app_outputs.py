@@ -38,9 +38,16 @@ def read(data: bytes, name: str = "a.npy") -> OutputFile:
 @pytest.mark.parametrize(
     ("dtype", "named"),
     [
-        *(("<f4", "Float32"), ("<f2", "Float16"), ("<f8", "Float64"), ("|i1", "Int8")),
-        *(("|u1", "Uint8"), ("<i4", "Int32"), ("<i8", "Int64"), ("|b1", "Bool")),
-        *(("<c8", "Complex64"), ("<c16", "Complex128")),
+        ("<f4", "Float32"),
+        ("<f2", "Float16"),
+        ("<f8", "Float64"),
+        ("|i1", "Int8"),
+        ("|u1", "Uint8"),
+        ("<i4", "Int32"),
+        ("<i8", "Int64"),
+        ("|b1", "Bool"),
+        ("<c8", "Complex64"),
+        ("<c16", "Complex128"),
     ],
 )
 def test_a_file_of_numpy_is_a_tensor(dtype: str, named: str) -> None:
@@ -59,7 +66,8 @@ def test_other_elements_are_bytes() -> None:
 
 
 def test_a_tensor_may_differ_within_the_tolerance() -> None:
-    plain, reduced = read(npy([1.0, 2.0, 4.0])), read(npy([1.0, 2.5, 4.0]))
+    plain = read(npy([1.0, 2.0, 4.0]))
+    reduced = read(npy([1.0, 2.5, 4.0]))
 
     assert compare(plain, reduced, 0.5) == Comparison(equal=True, largest_difference=0.5, text="")
     assert compare(plain, reduced, 0.25).text == "largest difference 0.5, allowed is 0.25"
@@ -94,7 +102,8 @@ def test_anything_else_is_compared_byte_by_byte() -> None:
 
 @pytest.mark.parametrize("dtype", ["f2", "f4", "f8", "i2", "i4", "i8", "u2", "u8", "c8", "c16"])
 def test_the_order_of_bytes_is_no_difference(dtype: str) -> None:
-    little, big = read(npy([1, 2, 3], f"<{dtype}")), read(npy([1, 2, 3], f">{dtype}"))
+    little = read(npy([1, 2, 3], f"<{dtype}"))
+    big = read(npy([1, 2, 3], f">{dtype}"))
 
     assert little.tensor == big.tensor
     assert compare(little, big, 0.0).equal
@@ -112,9 +121,11 @@ def test_the_order_of_bytes_is_no_difference(dtype: str) -> None:
         (np.array([(1, 2), (1, 2)], [("a", "<f4"), ("b", "<i2")]), "every record is the same"),
         (np.array(["cat", "cat"]), "every record is the same"),
         (np.array(["2027-01-31"] * 3, "<M8[D]"), "every record is the same"),
-        *((np.zeros(4, "<f16"), "every record is the same"), (np.zeros(0, "<U4"), "is empty")),
+        (np.zeros(4, "<f16"), "every record is the same"),
+        (np.zeros(0, "<U4"), "is empty"),
         (np.array([(1, 2), (1, 3)], [("a", "<f4"), ("b", "<i2")]), None),
-        *((np.array(["cat", "dog"]), None), (np.array("cat"), None)),
+        (np.array(["cat", "dog"]), None),
+        (np.array("cat"), None),
     ],
 )
 def test_records_that_repeat_prove_nothing(records: np.ndarray[Any, Any], said: str | None) -> None:
@@ -138,7 +149,8 @@ def test_records_that_repeat_prove_nothing(records: np.ndarray[Any, Any], said: 
             PRINTED,
             "the standard output is too long to be kept (files in {outputs} are kept whole)",
         ),
-        *(("a\N{REPLACEMENT CHARACTER}".encode(), "a.bin", None), (b"1", PRINTED, None)),
+        ("a\N{REPLACEMENT CHARACTER}".encode(), "a.bin", None),
+        (b"1", PRINTED, None),
         (b"0 0 0\n", PRINTED, "the output standard output is constant: every number is 0"),
     ],
 )
@@ -160,7 +172,8 @@ def floats(*values: float, form: str = "<f") -> bytes:
 @pytest.mark.parametrize(
     ("data", "said"),
     [
-        *((b"", "is empty"), (b" \n\t\n", "is empty")),
+        (b"", "is empty"),
+        (b" \n\t\n", "is empty"),
         (bytes(64), "is constant: the bytes 00 over and over"),
         (b"\x07\x07", "is constant: the bytes 07 over and over"),
         (floats(0.5, 0.5), "is constant: the bytes 0000003f over and over"),
@@ -183,8 +196,15 @@ def test_what_is_the_same_throughout_proves_nothing(data: bytes, said: str) -> N
 @pytest.mark.parametrize(
     "data",
     [
-        *(b"7\n", b"11", b"cat", b"cat 0.5\n", b"0.5 0.25", b"papa", b"class 3\nclass 4\n"),
-        *(b"\x07", b"\x00\x01"),
+        b"7\n",
+        b"11",
+        b"cat",
+        b"cat 0.5\n",
+        b"0.5 0.25",
+        b"papa",
+        b"class 3\nclass 4\n",
+        b"\x07",
+        b"\x00\x01",
         floats(0.5),
         floats(0.5, 0.25),
         floats(0.5, 0.5, 0.25),

@@ -16,13 +16,28 @@ PLACES = Places(
 
 def test_every_placeholder_is_filled() -> None:
     arguments = (
-        *("run", "{model}", "data={input:data}", "-x", "{input:h2d[0]}:{input:data}"),
-        *("--threads={threads}", "{algo_cache}", "--out", "{outputs}/"),
+        "run",
+        "{model}",
+        "data={input:data}",
+        "-x",
+        "{input:h2d[0]}:{input:data}",
+        "--threads={threads}",
+        "{algo_cache}",
+        "--out",
+        "{outputs}/",
     )
 
     assert compose("classify", arguments, PLACES) == (
-        *("classify", "run", "model.mge", "data=input0.npy", "-x", "input1.npy:input0.npy"),
-        *("--threads=2", "algo.cache", "--out", "dump/"),
+        "classify",
+        "run",
+        "model.mge",
+        "data=input0.npy",
+        "-x",
+        "input1.npy:input0.npy",
+        "--threads=2",
+        "algo.cache",
+        "--out",
+        "dump/",
     )
 
 
@@ -42,8 +57,10 @@ def test_placeholders_are_known_and_doubled_braces_are_braces() -> None:
         ("{modle}", "has an unknown placeholder {modle}"),
         ("{}", "has an unknown placeholder {}"),
         ("{input:}", "has an unknown placeholder {input:}"),
-        *(("{ model }", "has an unknown placeholder { model }"), ("x={", "has a lone '{'")),
-        *(("x}y", "has a lone '}'"), ("{{model}", "has a lone '}'")),
+        ("{ model }", "has an unknown placeholder { model }"),
+        ("x={", "has a lone '{'"),
+        ("x}y", "has a lone '}'"),
+        ("{{model}", "has a lone '}'"),
     ],
 )
 def test_what_is_no_placeholder_is_refused(argument: str, said: str) -> None:

@@ -71,7 +71,8 @@ def test_what_is_no_flag_is_refused(argument: str) -> None:
     )
 
 
-NOT_ALLOWED, UNKNOWN = "the flag {} is not allowed in args", "the flag {} is unknown to this engine"
+NOT_ALLOWED = "the flag {} is not allowed in args"
+UNKNOWN = "the flag {} is unknown to this engine"
 OLD = "found the argument {!r}, which load_and_run up to 1.6 does not accept"
 OTHER_OLD = replace(SDK, switches=SDK.switches - {"weight_preprocess"})
 
@@ -98,15 +99,24 @@ OTHER_OLD = replace(SDK, switches=SDK.switches - {"weight_preprocess"})
         (LITE, "--fake_first=true", NOT_ALLOWED, "--fake-first", "leave it out: this engine"),
         # The engine would only say that it does not know the flag.
         (
-            *(LITE, "--winograd-transform", UNKNOWN, "--winograd-transform"),
+            LITE,
+            "--winograd-transform",
+            UNKNOWN,
+            "--winograd-transform",
             "this engine calls it --weight-preprocess",
         ),
         (
-            *(replace(LITE, closed=False), "--winograd-transform", UNKNOWN),
-            *("--winograd-transform", "this engine calls it --weight-preprocess"),
+            replace(LITE, closed=False),
+            "--winograd-transform",
+            UNKNOWN,
+            "--winograd-transform",
+            "this engine calls it --weight-preprocess",
         ),
         (
-            *(OTHER_OLD, "--weight-preprocess", UNKNOWN, "--weight-preprocess"),
+            OTHER_OLD,
+            "--weight-preprocess",
+            UNKNOWN,
+            "--weight-preprocess",
             "this engine calls it --winograd-transform",
         ),
         (LITE, "--enable-nchw4-dot", UNKNOWN, "--enable-nchw4-dot", "did you mean --enable-nchw44"),
@@ -135,11 +145,16 @@ def test_arguments_that_are_refused(
 @pytest.mark.parametrize(
     ("dialect", "arguments"),
     [
-        *((SDK, "--winograd-transform --iter 5"), (SDK, "--layout-transform --cpu")),
+        (SDK, "--winograd-transform --iter 5"),
+        (SDK, "--layout-transform --cpu"),
         (LITE, "--full-run --weight-preprocess --nocpu"),
-        *((LITE, "--fast-run-shared-batch-size 4 -mdl"), (replace(LITE, closed=False), "--new=1")),
-        *((SDK, "--fake-first"), (replace(LITE, dumps_warm_ups=False), "--fake-first")),
-        *((LITE, "--nofake_first"), (LITE, "--fake-first=false"), (LITE, "--fake_first=0")),
+        (LITE, "--fast-run-shared-batch-size 4 -mdl"),
+        (replace(LITE, closed=False), "--new=1"),
+        (SDK, "--fake-first"),
+        (replace(LITE, dumps_warm_ups=False), "--fake-first"),
+        (LITE, "--nofake_first"),
+        (LITE, "--fake-first=false"),
+        (LITE, "--fake_first=0"),
     ],
 )
 def test_flags_that_pass(dialect: Dialect, arguments: str) -> None:
@@ -253,7 +268,9 @@ def test_a_changed_flag_replaces_all_of_its_name() -> None:
     given_ = read("--iter", "3", "--noenable-nchw44", "--cpu", "--iter=5")
 
     assert set_flag(given_, "iter", "1") == (
-        *(Flag("noenable_nchw44", None), Flag("cpu", None), Flag("iter", "1")),
+        Flag("noenable_nchw44", None),
+        Flag("cpu", None),
+        Flag("iter", "1"),
     )
     assert set_flag(given_, "enable_nchw44", None)[-1] == Flag("enable_nchw44", None)
     assert Flag("noenable_nchw44", None) not in set_flag(given_, "enable_nchw44", None)
@@ -263,8 +280,12 @@ def test_a_changed_flag_replaces_all_of_its_name() -> None:
 @pytest.mark.parametrize(
     ("arguments", "on"),
     [
-        *(([], False), (["--cpu"], True), (["--cpu=true"], True), (["--cpu=0"], False)),
-        *((["--cpu", "--nocpu"], False), (["--nocpu", "--cpu"], True)),
+        ([], False),
+        (["--cpu"], True),
+        (["--cpu=true"], True),
+        (["--cpu=0"], False),
+        (["--cpu", "--nocpu"], False),
+        (["--nocpu", "--cpu"], True),
     ],
 )
 def test_the_last_word_on_a_switch_counts(arguments: list[str], on: bool) -> None:

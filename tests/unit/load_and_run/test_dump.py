@@ -63,10 +63,15 @@ def test_engine_with_other_numbers_of_dimensions(places: int) -> None:
 @pytest.mark.parametrize(
     ("number", "dtype", "shape", "size"),
     [
-        *((2, "Int8", (5,), 5), (9, "Float16", (2, 2), 8), (14, "Complex64", (2,), 16)),
-        *((100_001, "QuantizedS32", (3,), 12), (100_004, "QuantizedS4", (2, 3), 3)),
-        *((100_004, "QuantizedS4", (2, 3), 4), (5, "IntB1", (9,), 2)),
-        *((0, "Float32", (1, 1, 1, 1, 1, 1, 2), 8), (0, "Float32", (), 0)),
+        (2, "Int8", (5,), 5),
+        (9, "Float16", (2, 2), 8),
+        (14, "Complex64", (2,), 16),
+        (100_001, "QuantizedS32", (3,), 12),
+        (100_004, "QuantizedS4", (2, 3), 3),
+        (100_004, "QuantizedS4", (2, 3), 4),
+        (5, "IntB1", (9,), 2),
+        (0, "Float32", (1, 1, 1, 1, 1, 1, 2), 8),
+        (0, "Float32", (), 0),
         (0, "Float32", (3, 0, 5), 0),
     ],
 )
@@ -82,7 +87,8 @@ def test_types_and_shapes(number: int, dtype: str, shape: tuple[int, ...], size:
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        *((b"", "0 bytes, a header has 12"), (bytes(11), "11 bytes, a header has 12")),
+        (b"", "0 bytes, a header has 12"),
+        (bytes(11), "11 bytes, a header has 12"),
         (bytes(12), "data type 0 and 0 places for dimensions"),
         (struct.pack("<3I", 0, 15, 7), "data type 15 and 7 places for dimensions"),
         (struct.pack("<3I", 0, 0, 65), "data type 0 and 65 places for dimensions"),
@@ -124,13 +130,15 @@ ENDS = struct.pack("<2i", 7, 2**31 - 1), struct.pack("<2i", 7, -(2**31))
         ("Float32", floats(1, 2), floats(1, NEXT), 0, 2.0**-22, False),
         # Two zeros, two kinds of NaN: other bits, but no difference within a tolerance.
         ("Float32", floats(0.0), floats(-0.0), 0, 0, False),
-        *(("Float32", floats(0.0), floats(-0.0), 1e-9, 0, True), ("Float32", *NANS, 0, 0, False)),
+        ("Float32", floats(0.0), floats(-0.0), 1e-9, 0, True),
+        ("Float32", *NANS, 0, 0, False),
         ("Float32", *NANS, 1e-9, 0, True),
         # A tolerance is absolute and inclusive; the largest difference is held against it.
         ("Float32", floats(100, 5, 1), floats(100, 5.25, 0.9375), 0.25, 0.25, True),
         ("Float32", floats(100, 5, 1), floats(100, 5.25, 0.9375), 0.2499, 0.25, False),
         # It is for every kind of floating point.
-        *(("Float16", *HALVES, 0.5, 0.5, True), ("Float16", *HALVES, 0.49, 0.5, False)),
+        ("Float16", *HALVES, 0.5, 0.5, True),
+        ("Float16", *HALVES, 0.49, 0.5, False),
         ("BFloat16", struct.pack("<H", 0x4000), struct.pack("<H", 0x4020), 0.5, 0.5, True),
         ("BFloat16", struct.pack("<H", 0x4000), struct.pack("<H", 0x4020), 0.49, 0.5, False),
         ("Complex64", floats(1, 0), floats(1, 0.5), 0.5, 0.5, True),
@@ -160,9 +168,11 @@ def test_outputs_are_compared(
         ("Float16", np.array([1, 2], "<f2").tobytes(), np.array([1, 2.5], "<f2").tobytes(), 0.5),
         ("BFloat16", struct.pack("<2H", 0x3F80, 0x4000), struct.pack("<2H", 0x3F80, 0x4040), 1.0),
         ("Complex64", floats(1, 0, 3, 4), floats(1, 0, 0, 0), 5.0),
-        *(("Int8", b"\xff\x01", b"\x01\x01", 2.0), ("Uint8", b"\xff\x01", b"\x01\x01", 254.0)),
+        ("Int8", b"\xff\x01", b"\x01\x01", 2.0),
+        ("Uint8", b"\xff\x01", b"\x01\x01", 254.0),
         ("Quantized8Asymm", b"\xff\x01", b"\x01\x01", 254.0),
-        *(("Uint16", b"\xff\xff", b"\0\0", 65535.0), ("Int16", b"\xff\xff", b"\0\0", 1.0)),
+        ("Uint16", b"\xff\xff", b"\0\0", 65535.0),
+        ("Int16", b"\xff\xff", b"\0\0", 1.0),
         ("Int64", struct.pack("<q", 2**60), struct.pack("<q", 2**60 + 1), 1.0),
         ("Int64", struct.pack("<q", 2**63 - 1), struct.pack("<q", -(2**63)), 2.0**64),
         ("Uint64", struct.pack("<Q", 2**64 - 1), bytes(8), 2.0**64),
@@ -199,7 +209,8 @@ QUARTERS = "QuantizedS4"
     [
         (tensor(b"", shape=(0, 3)), "the output out is empty"),
         (tensor(floats(0.0, -0.0)), "the output out is constant: every number is 0"),
-        *((tensor(floats(1, math.inf)), CONSTANT), (tensor(b"\x11\x11", QUARTERS, (4,)), CONSTANT)),
+        (tensor(floats(1, math.inf)), CONSTANT),
+        (tensor(b"\x11\x11", QUARTERS, (4,)), CONSTANT),
         # What fills up rows, or the last byte, is no number of the output.
         (tensor(b"\x11\x71\x11\x71", QUARTERS, (2, 3)), CONSTANT),
         (tensor(b"\x11\x01", QUARTERS, (3,)), CONSTANT),
@@ -209,8 +220,10 @@ QUARTERS = "QuantizedS4"
             "the output out has 2 NaN or infinite numbers of 2",
         ),
         # One number that varies is enough; a single number cannot vary.
-        *((tensor(floats(0, 0, 1)), None), (tensor(floats(1, math.inf, -math.inf, 2)), None)),
-        *((tensor(b"\x12\x12", QUARTERS, (4,)), None), (tensor(b"\x01", QUARTERS, (1,)), None)),
+        (tensor(floats(0, 0, 1)), None),
+        (tensor(floats(1, math.inf, -math.inf, 2)), None),
+        (tensor(b"\x12\x12", QUARTERS, (4,)), None),
+        (tensor(b"\x01", QUARTERS, (1,)), None),
         (tensor(struct.pack("<2q", 2**60, 2**60 + 1), "Int64"), None),
         (tensor(b"\x00\x01", "Bool"), None),
         (tensor(struct.pack("<2H", 0x3F80, 0x4000), "BFloat16"), None),

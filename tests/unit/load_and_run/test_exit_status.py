@@ -20,7 +20,8 @@ PLAIN_LOG, ANDROID_11, ANDROID_6 = (
     (DATA / "logs-android" / f"resnet18-s.{name}.log").read_text(encoding="utf-8")
     for name in ("plain", "nchw44.trap-android11", "nchw44.trap-android6")
 )
-QEMU, LIBC = "qemu: uncaught target signal {}\n", "libc: Fatal signal {}, code 1 in tid 7\n"
+QEMU = "qemu: uncaught target signal {}\n"
+LIBC = "libc: Fatal signal {}, code 1 in tid 7\n"
 
 
 def run(rc: int, *, stderr: str = "", stdout: str = "", timed_out: bool = False) -> ProgramRun:
@@ -29,37 +30,44 @@ def run(rc: int, *, stderr: str = "", stdout: str = "", timed_out: bool = False)
     )
 
 
-TRAP, CRASHED, KILLED, FAILED, PASSED = (
-    *(RunOutcome.TRAP, RunOutcome.CRASHED, RunOutcome.KILLED),
-    *(RunOutcome.FAILED, RunOutcome.PASSED),
-)
+TRAP = RunOutcome.TRAP
+CRASHED = RunOutcome.CRASHED
+KILLED = RunOutcome.KILLED
+FAILED = RunOutcome.FAILED
+PASSED = RunOutcome.PASSED
 
 
 @pytest.mark.parametrize(
     ("statuses", "stderr", "outcome", "signal"),
     [
         # SIGTRAP on Arm, SIGILL on x86, as a shell or a parent process reports it.
-        *(((133, -5), "", TRAP, 5), ((132, -4), "", TRAP, 4)),
+        ((133, -5), "", TRAP, 5),
+        ((132, -4), "", TRAP, 4),
         # Under emulation, only the C library of Android 11 reports, or the emulator for Android 6.
-        *(((1,), ANDROID_11, TRAP, 5), ((133, 1), ANDROID_6, TRAP, 5)),
+        ((1,), ANDROID_11, TRAP, 5),
+        ((133, 1), ANDROID_6, TRAP, 5),
         # The same line with logcat's columns in front.
         (
             (1,),
             "first\n11-21 04:32:51.123  2853  2853 F libc    : Fatal signal 5 (SIGTRAP), code 1\n",
-            *(TRAP, 5),
+            TRAP,
+            5,
         ),
         # A wrapper swallowed the exit status, not the word of who saw the trap.
         ((0,), LIBC.format("5 (SIGTRAP)"), TRAP, 5),
         ((0,), QEMU.format("4 (Illegal instruction) - core dumped"), TRAP, 4),
         # An abort, a wild pointer: no trap, and still the program's own.
-        *(((134, -6), "", CRASHED, 6), ((139, -11), "", CRASHED, 11), ((129,), "", CRASHED, 1)),
+        ((134, -6), "", CRASHED, 6),
+        ((139, -11), "", CRASHED, 11),
+        ((129,), "", CRASHED, 1),
         ((192,), "", CRASHED, 64),
         # The number counts, not that there is such a line.
         ((1,), LIBC.format("11 (SIGSEGV)"), CRASHED, 11),
         ((1,), LIBC.format("6 (SIGABRT)"), CRASHED, 6),
         ((1,), QEMU.format("6 (Aborted) - core dumped"), CRASHED, 6),
         # A low-memory killer, a time limit of the host, also as the emulator reports it.
-        *(((137, -9), "", KILLED, 9), ((143, -15), "", KILLED, 15)),
+        ((137, -9), "", KILLED, 9),
+        ((143, -15), "", KILLED, 15),
         ((1,), QEMU.format("15 (Terminated) - core dumped"), KILLED, 15),
         # An exit status that no signal gives, with a log that speaks of none.
         ((1, 2, 127, 128, 193, 255), PLAIN_LOG, FAILED, None),
@@ -145,7 +153,8 @@ ABORTED = "\nqemu: uncaught target signal 6 (Aborted) - core dumped\n"
         ),
         ("caught exception: stoi\nmidout: 3 items written to t\n", "stoi"),
         ("invalid arg: --nope\nmidout: 0 items written to t\n", "invalid arg: --nope"),
-        *((f"{PREAMBLE}{ABORTED}", ""), ("", "")),
+        (f"{PREAMBLE}{ABORTED}", ""),
+        ("", ""),
         # It stands in reports, so it has a largest length.
         ("x" * 9000, "x" * 2000),
     ],
@@ -160,8 +169,10 @@ def test_message_of_a_failed_run(stderr: str, message: str) -> None:
         # The newer engine on a flag of the older one.
         ("logs/resnet18-s.winograd.log", "unknown command line flag 'winograd-transform'"),
         # Neither log lines nor the notice of a signal are a message.
-        *(("logs/resnet18-s.plain.log", ""), ("logs/v8-profile.log", "")),
-        *(("logs/v8-reduced-trap.log", ""), ("logs-android/resnet18-s.plain.log", "")),
+        ("logs/resnet18-s.plain.log", ""),
+        ("logs/v8-profile.log", ""),
+        ("logs/v8-reduced-trap.log", ""),
+        ("logs-android/resnet18-s.plain.log", ""),
         ("logs-android/resnet18-s.nchw44.trap-android11.log", ""),
         ("logs-android/resnet18-s.nchw44.trap-android6.log", ""),
     ],

@@ -19,7 +19,8 @@ from megtrim.load_and_run.npy import (
 from megtrim.load_and_run.parity import EXACT, Numbers, Tolerance, differences, refusal, within
 from megtrim.util.errors import InputError
 
-NAN, INF = math.nan, math.inf
+NAN = math.nan
+INF = math.inf
 
 FINITE = st.floats(-(2.0**100), 2.0**100, width=32)
 NARROW = st.builds(Tolerance, absolute=st.floats(0, 1), relative=st.floats(0, 0.25))
@@ -41,7 +42,8 @@ def softmax(classes: int) -> Numbers:
 @pytest.mark.parametrize(
     ("tolerance", "text"),
     [
-        *((Tolerance(), "0"), (Tolerance(absolute=1e-5), "1e-05")),
+        (Tolerance(), "0"),
+        (Tolerance(absolute=1e-5), "1e-05"),
         (Tolerance(relative=0.001), "0.001 * |plain|"),
         (Tolerance(absolute=0.5, relative=0.001), "0.5 + 0.001 * |plain|"),
     ],
@@ -85,7 +87,8 @@ def test_numbers_within_a_tolerance(
     TOLERANCES,
 )
 def test_it_means_what_numpy_does(plain: Numbers, reduced: Numbers, tolerance: Tolerance) -> None:
-    plain, reduced = plain.astype("f8"), reduced.astype("f8")
+    plain = plain.astype("f8")
+    reduced = reduced.astype("f8")
     with np.errstate(over="ignore", invalid="ignore"):
         close = np.isclose(
             reduced, plain, rtol=tolerance.relative, atol=tolerance.absolute, equal_nan=True
@@ -103,7 +106,8 @@ def test_differences_of_whole_numbers_are_exact() -> None:
 @pytest.mark.parametrize(
     ("plain", "tolerance", "why"),
     [
-        *((numbers(), EXACT, "is empty"), (numbers(2, 2), EXACT, "is constant: every number is 2")),
+        (numbers(), EXACT, "is empty"),
+        (numbers(2, 2), EXACT, "is constant: every number is 2"),
         (numbers(1 + 1j, 1 + 1j, dtype="c16"), EXACT, "is constant: every number is 1+1j"),
         (numbers(7, 7, dtype="i8"), EXACT, "is constant: every number is 7"),
         (numbers(1, 2, *[NAN] * 998), EXACT, "has 998 NaN or infinite numbers of 1000"),
@@ -162,11 +166,15 @@ def test_what_proves_nothing(plain: Numbers, tolerance: Tolerance, why: str) -> 
 @pytest.mark.parametrize(
     ("plain", "tolerance"),
     [
-        *((numbers(1, 3), Tolerance(absolute=0.99)), (numbers(3, 4), Tolerance(relative=0.14))),
-        *((numbers(0.5), Tolerance(absolute=0.49)), (numbers(0), EXACT)),
-        *((numbers(1, 2, NAN, INF), EXACT), (numbers(1, 2, dtype="i8"), Tolerance(absolute=9))),
+        (numbers(1, 3), Tolerance(absolute=0.99)),
+        (numbers(3, 4), Tolerance(relative=0.14)),
+        (numbers(0.5), Tolerance(absolute=0.49)),
+        (numbers(0), EXACT),
+        (numbers(1, 2, NAN, INF), EXACT),
+        (numbers(1, 2, dtype="i8"), Tolerance(absolute=9)),
         (numbers(1, 1 + 3j, dtype="c16"), Tolerance(absolute=1)),
-        *((softmax(1000), Tolerance(absolute=1e-5)), (softmax(1000), Tolerance(relative=0.02))),
+        (softmax(1000), Tolerance(absolute=1e-5)),
+        (softmax(1000), Tolerance(relative=0.02)),
     ],
 )
 def test_what_is_evidence(plain: Numbers, tolerance: Tolerance) -> None:
@@ -223,8 +231,15 @@ def test_a_header_says_type_and_shape() -> None:
 @pytest.mark.parametrize(
     ("element", "dtype"),
     [
-        *(("<f4", "Float32"), ("<f2", "Float16"), ("|i1", "QuantizedS8"), ("|u1", "Uint8")),
-        *(("|b1", "Bool"), ("|u1", "Bool"), ("<i4", "Int32"), ("<f8", ""), ("<f8", "IntB4")),
+        ("<f4", "Float32"),
+        ("<f2", "Float16"),
+        ("|i1", "QuantizedS8"),
+        ("|u1", "Uint8"),
+        ("|b1", "Bool"),
+        ("|u1", "Bool"),
+        ("<i4", "Int32"),
+        ("<f8", ""),
+        ("<f8", "IntB4"),
     ],
 )
 def test_an_array_of_the_models_type_fits(element: str, dtype: str) -> None:
@@ -235,8 +250,10 @@ def test_an_array_of_the_models_type_fits(element: str, dtype: str) -> None:
 @pytest.mark.parametrize(
     ("array", "dtype"),
     [
-        *((np.zeros((2, 3)), "Float32"), (np.zeros((2, 3), ">f4"), "Float32")),
-        *((np.zeros((2, 3), "<f4", order="F"), "Float32"), (np.zeros((2, 3), "|u1"), "Int8")),
+        (np.zeros((2, 3)), "Float32"),
+        (np.zeros((2, 3), ">f4"), "Float32"),
+        (np.zeros((2, 3), "<f4", order="F"), "Float32"),
+        (np.zeros((2, 3), "|u1"), "Int8"),
         (np.zeros((2, 3), "U1"), "Float32"),
     ],
 )
@@ -261,16 +278,21 @@ def header(shape: str, descr: str = "<f4") -> bytes:
 @pytest.mark.parametrize(
     ("data", "reason"),
     [
-        *((b"", ""), (b"\x93NUMPY", ""), (b"\x93NUMPY\x09\x00\x00\x00", "")),
-        *((header("(2,)")[:40], ""), (header("(-2,)"), "its shape is invalid")),
+        (b"", ""),
+        (b"\x93NUMPY", ""),
+        (b"\x93NUMPY\x09\x00\x00\x00", ""),
+        (header("(2,)")[:40], ""),
+        (header("(-2,)"), "its shape is invalid"),
         (header("(0x" + "f" * 9000 + ",)"), "its shape is invalid"),
-        *((header(f"({'1,' * 33})"), "its shape is invalid"), (header("(2,)".ljust(10_000)), "")),
+        (header(f"({'1,' * 33})"), "its shape is invalid"),
+        (header("(2,)".ljust(10_000)), ""),
         (header("(2000000000000,)"), "its shape does not fit its 0 bytes of data"),
         (header("(2,)") + bytes(7), "its shape does not fit its 7 bytes of data"),
         (header("(2,)") + bytes(9), "its shape does not fit its 9 bytes of data"),
         (header("(2,)", "|O") + bytes(16), "it contains Python objects, which could run anything"),
         (header("(2,)").replace(b"shape", b"shap"), ""),
-        *((header("(2,)").replace(b"{'descr'", b"x'descr'"), ""), (header("(" * 3000), "")),
+        (header("(2,)").replace(b"{'descr'", b"x'descr'"), ""),
+        (header("(" * 3000), ""),
     ],
 )
 def test_a_damaged_file_is_refused(data: bytes, reason: str) -> None:
@@ -330,11 +352,13 @@ def test_an_input_is_changed(change: NpyMutation, expected: NDArray[Any]) -> Non
 @pytest.mark.parametrize(
     ("array", "change"),
     [
-        *((np.zeros((2, 3), "<f4"), NpyMutation.VALUES), (np.arange(3.0), NpyMutation.BATCH)),
+        (np.zeros((2, 3), "<f4"), NpyMutation.VALUES),
+        (np.arange(3.0), NpyMutation.BATCH),
         (np.arange(6.0).reshape(1, 6), NpyMutation.SMALLER),
         (np.full((1, 6), np.nan), NpyMutation.LARGER),
         (np.arange(6.0).reshape(1, 2, 1, 3), NpyMutation.SMALLER),
-        *((np.zeros((0, 3)), NpyMutation.BATCH), (np.array(["a", "b"]), NpyMutation.VALUES)),
+        (np.zeros((0, 3)), NpyMutation.BATCH),
+        (np.array(["a", "b"]), NpyMutation.VALUES),
     ],
 )
 def test_what_would_be_no_change_is_none(array: NDArray[Any], change: NpyMutation) -> None:

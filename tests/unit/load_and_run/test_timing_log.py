@@ -19,7 +19,8 @@ FAILED = {
     "logs/v8-reduced-trap.log": "found the end of the log, expected warm up or warmup",
 }
 SILENT = {
-    *("logs/mobilenet-s.winograd.log", "logs/resnet18-s.winograd.log"),
+    "logs/mobilenet-s.winograd.log",
+    "logs/resnet18-s.winograd.log",
     "logs-android/resnet18-s.nchw44.trap-android11.log",
     "logs-android/resnet18-s.nchw44.trap-android6.log",
 }
@@ -37,7 +38,8 @@ def read(text: str, made: MadeLog = MADE) -> TimingLog | None:
 @st.composite
 def made_logs(draw: st.DrawFn) -> MadeLog:
     form = draw(st.sampled_from(Form))
-    length, most = draw(st.integers(1, 12)), 1 if form in (Form.INPUT, Form.BARE) else 3
+    length = draw(st.integers(1, 12))
+    most = 1 if form in (Form.INPUT, Form.BARE) else 3
     test = st.lists(_ITERATION, min_size=length, max_size=length).map(tuple)
     return MadeLog(
         form=form,
@@ -105,14 +107,16 @@ def _repeat(made: MadeLog, data: st.DataObject) -> str:
 
 
 def _exchange(made: MadeLog, data: st.DataObject) -> str:
-    (lines, one), (_, other) = _choose(made, data), _choose(made, data)
+    lines, one = _choose(made, data)
+    _, other = _choose(made, data)
     assume(lines[one] != lines[other])
     lines[one], lines[other] = lines[other], lines[one]
     return "\n".join(lines)
 
 
 def _cut(made: MadeLog, data: st.DataObject) -> str:
-    text, last = made.text(), made.times()[-1] or made.times()[-2]
+    text = made.text()
+    last = made.times()[-1] or made.times()[-2]
     first = len("\n".join(made.opening()))
     return text[: data.draw(st.integers(first, text.rindex(last) + len(last) - 1))]
 

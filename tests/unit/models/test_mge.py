@@ -17,7 +17,10 @@ from unit.models.flatbuild import Numbers, Repeated, mge_v1, mge_v2, u8, u32, u6
 DATA = Path(__file__).parents[2] / "data"
 MODELS = sorted((DATA / "models").glob("*.mge"))
 BYTES = [path.read_bytes() for path in MODELS]
-FLOAT32, INT8, FLOAT16, DTYPE_NONE = 0, 2, 9, 22
+FLOAT32 = 0
+INT8 = 2
+FLOAT16 = 9
+DTYPE_NONE = 22
 
 
 def type_id(registered: str) -> Any:
@@ -69,8 +72,13 @@ def test_recorded_model_of_the_first_format() -> None:
         format="mge v1",
         engine_version="10.999.0",
         operators=(
-            *(("ConvBiasForward", 20), ("Elemwise", 9), ("Host2DeviceCopy", 1)),
-            *(("ImmutableTensor", 1), ("MatrixMul", 1), ("PoolingForward", 2), ("Reshape", 1)),
+            ("ConvBiasForward", 20),
+            ("Elemwise", 9),
+            ("Host2DeviceCopy", 1),
+            ("ImmutableTensor", 1),
+            ("MatrixMul", 1),
+            ("PoolingForward", 2),
+            ("Reshape", 1),
             ("SharedDeviceTensor", 42),
         ),
         dtypes=("Byte", "Float32", "Int32"),
@@ -241,8 +249,17 @@ def unnamed(number: int) -> Variable:
         ),
     ],
     ids=[
-        *("type ids", "oldest header", "test cases", "test cases of the second", "no names"),
-        *("modes", "data types", "outputs", "no variables", "inputs", "largest rank"),
+        "type ids",
+        "oldest header",
+        "test cases",
+        "test cases of the second",
+        "no names",
+        "modes",
+        "data types",
+        "outputs",
+        "no variables",
+        "inputs",
+        "largest rank",
     ],
 )
 def test_facts_of_a_model(data: bytes, expected: dict[str, object]) -> None:
@@ -275,8 +292,12 @@ def test_outputs_of_the_first_format_have_names_of_operators(
 @pytest.mark.parametrize(
     ("data_type", "dtypes"),
     [
-        *((0, ("Byte",)), (1, ("Byte", "Float16")), (2, ("Byte", "Float32"))),
-        *((3, ("Byte", "Float16")), (4, ("Byte", "QuantizedS32")), (5, ("Byte", "QuantizedS32"))),
+        (0, ("Byte",)),
+        (1, ("Byte", "Float16")),
+        (2, ("Byte", "Float32")),
+        (3, ("Byte", "Float16")),
+        (4, ("Byte", "QuantizedS32")),
+        (5, ("Byte", "QuantizedS32")),
     ],
 )
 def test_reduction_may_change_the_data_type(data_type: int, dtypes: tuple[str, ...]) -> None:

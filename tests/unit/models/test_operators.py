@@ -54,8 +54,14 @@ def test_recorded_json_is_read_whole() -> None:
         hash=10078361748651523472,
         dtypes=("Byte", "Float32", "Int32"),
         opr_types=(
-            *("ConvBiasForward", "Elemwise", "Host2DeviceCopy", "ImmutableTensor", "MatrixMul"),
-            *("PoolingForward", "Reshape", "SharedDeviceTensor"),
+            "ConvBiasForward",
+            "Elemwise",
+            "Host2DeviceCopy",
+            "ImmutableTensor",
+            "MatrixMul",
+            "PoolingForward",
+            "Reshape",
+            "SharedDeviceTensor",
         ),
         elemwise_modes=("ADD", "FUSE_ADD_RELU"),
     )
@@ -212,7 +218,8 @@ def test_merge_names_who_needs_what() -> None:
         # A dump of the second format reports 0, which is a hash like any other.
         ([("a", 0)], (0,)),
         # The engine would warn of a model without one otherwise: no hash is checked then.
-        *(([("a", 4), ("b", None)], ()), ([("a", 4), ("a", None)], ())),
+        ([("a", 4), ("b", None)], ()),
+        ([("a", 4), ("a", None)], ()),
     ],
 )
 def test_hashes_are_checked_where_every_dump_has_one(
@@ -271,9 +278,13 @@ def test_json_without_something_is_refused(actual: OperatorInfo, lacking: str) -
 @pytest.mark.parametrize(
     ("declared", "actual", "warns"),
     [
-        *((4, 5, True), (4, 4, False)),
+        (4, 5, True),
+        (4, 4, False),
         # 0 stands for no hash in dumps of the second format.
-        *((0, 5, False), (None, 5, False), (4, 0, False), (4, None, False)),
+        (0, 5, False),
+        (None, 5, False),
+        (4, 0, False),
+        (4, None, False),
     ],
 )
 def test_another_hash_is_a_warning(declared: int | None, actual: int | None, warns: bool) -> None:
@@ -281,7 +292,8 @@ def test_another_hash_is_a_warning(declared: int | None, actual: int | None, war
         "net.json: graph hash 4 is not that of net.mge (5); "
         "all operators are covered, so this alone does no harm"
     )
-    first, second = info(graph_hash=declared), info(graph_hash=actual)
+    first = info(graph_hash=declared)
+    second = info(graph_hash=actual)
     found = check_covers(first, second, model="net.mge", source="net.json")
 
     assert found == ((warning,) if warns else ())

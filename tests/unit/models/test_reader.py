@@ -85,7 +85,8 @@ def test_what_is_of_no_known_format_may_be_whole(tmp_path: Path, data: bytes) ->
 @pytest.mark.parametrize(
     ("path", "format_name", "flatbuffers"),
     [
-        *((MODEL, "mge v1", True), (MODEL.with_name("resnet18-s.v2.mge"), "mge v2", True)),
+        (MODEL, "mge v1", True),
+        (MODEL.with_name("resnet18-s.v2.mge"), "mge v2", True),
         (ENGINE / "models" / "tiny-quant.sample", "sample", False),
     ],
 )
@@ -112,11 +113,16 @@ FACTS = ModelFacts(
 
 def test_all_facts_are_shown_in_columns() -> None:
     assert describe(FACTS, sha256="ab").splitlines() == [
-        *("format            mge v2, written by engine 1.13.4", "sha256            ab"),
-        *("graph hash        none in this format", "input             data Float32 (1, 3)"),
-        *("output            out", "parameters        2 tensors, 1,234 bytes"),
-        *("data types        Float32, Int8", "elementwise       ADD"),
-        *("operator          Elemwise x 2", "operator          Host2DeviceCopy x 1"),
+        "format            mge v2, written by engine 1.13.4",
+        "sha256            ab",
+        "graph hash        none in this format",
+        "input             data Float32 (1, 3)",
+        "output            out",
+        "parameters        2 tensors, 1,234 bytes",
+        "data types        Float32, Int8",
+        "elementwise       ADD",
+        "operator          Elemwise x 2",
+        "operator          Host2DeviceCopy x 1",
         "unknown operator  0x00000000000000ff x 1",
     ]
 
@@ -135,8 +141,12 @@ def test_a_model_of_little() -> None:
     )
 
     assert describe(little, sha256="ab").splitlines() == [
-        *("format       sample v1", "sha256       ab", "graph hash   7"),
-        *("parameters   0 tensors, 0 bytes", "data types   none", "elementwise  none"),
+        "format       sample v1",
+        "sha256       ab",
+        "graph hash   7",
+        "parameters   0 tensors, 0 bytes",
+        "data types   none",
+        "elementwise  none",
     ]
 
 
@@ -166,10 +176,15 @@ def engine_id(name: str) -> int:
 @pytest.mark.parametrize(
     ("registered", "name"),
     [
-        *(("PoolingV1", "PoolingForward"), ("MatrixMulV2", "MatrixMul")),
-        *(("ConvBiasForwardV4", "ConvBiasForward"), ("ConvBiasForward", "ConvBiasForward")),
-        *(("ConvolutionV2", "ConvolutionForward"), ("Convolution", "ConvolutionForward")),
-        *(("Softmax", "SoftmaxForward"), ("ReshapeV1", "Reshape"), ("opr::Loop", "Loop")),
+        ("PoolingV1", "PoolingForward"),
+        ("MatrixMulV2", "MatrixMul"),
+        ("ConvBiasForwardV4", "ConvBiasForward"),
+        ("ConvBiasForward", "ConvBiasForward"),
+        ("ConvolutionV2", "ConvolutionForward"),
+        ("Convolution", "ConvolutionForward"),
+        ("Softmax", "SoftmaxForward"),
+        ("ReshapeV1", "Reshape"),
+        ("opr::Loop", "Loop"),
     ],
 )
 def test_registered_name_gives_its_class(registered: str, name: str) -> None:

@@ -88,7 +88,8 @@ class _Folder:
         cpus: tuple[int, ...] = (),
     ) -> ProgramRun:
         count = int(argv[len(argv) - 1 - argv[::-1].index("--iter") + 1])
-        fault, healthy = self.machine.fault, HEALTHY in argv
+        fault = self.machine.fault
+        healthy = HEALTHY in argv
         if "--bin-out-dump" in argv:
             dumped = fault.output if argv[0].startswith("b-") and not healthy else _OUTPUT
             folder = argv[argv.index("--bin-out-dump") + 1]
@@ -97,7 +98,8 @@ class _Folder:
         time.sleep(run.wall_s)
         if healthy:
             return run
-        number, self.machine.runs = self.machine.runs, self.machine.runs + 1
+        number = self.machine.runs
+        self.machine.runs = self.machine.runs + 1
         return fault.change(run) if fault.first <= number <= fault.last else run
 
     def get(self, name: str) -> bytes | None:
@@ -147,8 +149,10 @@ def _cut(run: ProgramRun) -> ProgramRun:
     return replace(run, stderr=run.stderr[: len(run.stderr) // 2])
 
 
-_LOST, _FAILED = PerformanceStatus.INFRASTRUCTURE, PerformanceStatus.FAILED
-_WRONG, _OPEN = PerformanceStatus.WRONG_OUTPUTS, PerformanceStatus.INCONCLUSIVE
+_LOST = PerformanceStatus.INFRASTRUCTURE
+_FAILED = PerformanceStatus.FAILED
+_WRONG = PerformanceStatus.WRONG_OUTPUTS
+_OPEN = PerformanceStatus.INCONCLUSIVE
 _GONE = "pixel-6: adb: pixel-6 is gone"
 _CRASHED = "it ended with 139 (crashed)"
 
@@ -169,12 +173,14 @@ DEVICE_FAULTS: dict[str, DeviceFault] = {
     "the battery is low": _uncounted(_has(battery_percent=9), "the battery was low"),
     "the machine is busy": _uncounted(_is(other_load=0.9), "the machine was busy"),
     "the machine is busy most of the time": _ends(
-        *(_OPEN, _is(other_load=0.9), "the machine was busy in 30 of 36 processes"),
+        _OPEN,
+        _is(other_load=0.9),
+        "the machine was busy in 30 of 36 processes",
         last=_PREPARATIONS + 29,
     ),
     "a program crashes": _ends(_FAILED, _is(rc=139), f"baseline: {_CRASHED}"),
     "a program crashes now and then": _ends(
-        *(_FAILED, _is(rc=139), _CRASHED), first=_PREPARATIONS + 7, last=_PREPARATIONS + 7
+        _FAILED, _is(rc=139), _CRASHED, first=_PREPARATIONS + 7, last=_PREPARATIONS + 7
     ),
     "a program hangs": _ends(
         _FAILED, _is(rc=137, timed_out=True), "baseline: it did not end within 600 s"
@@ -187,7 +193,7 @@ DEVICE_FAULTS: dict[str, DeviceFault] = {
     "all logs are cut": _uncounted(_cut, "the log was damaged", _PREPARATIONS),
     "logs are mixed": _uncounted(_mix, "the log was damaged", _PREPARATIONS),
     "a program says hostile things": _ends(
-        *(_FAILED, _is(rc=1, stderr=f"ERROR: {HOSTILE}\n")), "baseline: it ended with 1 (failed): "
+        _FAILED, _is(rc=1, stderr=f"ERROR: {HOSTILE}\n"), "baseline: it ended with 1 (failed): "
     ),
     "the device says hostile things": _uncounted(
         _has(cooling=("cpu--torvalds",)), "the machine was throttled"

@@ -189,7 +189,9 @@ EVIDENCE_FAULTS: dict[str, tuple[EvidenceFault, str]] = {
 }
 
 
-LAST_WEEK, TONIGHT, ELSEWHERE = make_run(0), make_run(7), make_run(7, device="pixel-9")
+LAST_WEEK = make_run(0)
+TONIGHT = make_run(7)
+ELSEWHERE = make_run(7, device="pixel-9")
 BRANCH = "perf-history"
 
 SPOILED = make_run(3).path

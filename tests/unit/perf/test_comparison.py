@@ -37,7 +37,8 @@ from megtrim.perf.measuring.timing_runs import plan_turns
 from megtrim.perf.times import Answer, Reference
 from unit.experiments.test_contest import CONTEST
 
-PLAN, EIGHT = SamplingPlan(looks=(16, 40)), ContestBudget(rounds=SEARCH_ROUNDS).plan
+PLAN = SamplingPlan(looks=(16, 40))
+EIGHT = ContestBudget(rounds=SEARCH_ROUNDS).plan
 TIMES = st.floats(min_value=1, max_value=100)
 PAIRS = st.lists(st.tuples(TIMES, TIMES), min_size=8, max_size=30)
 
@@ -131,7 +132,8 @@ def test_two_questions_have_two_answers(
         *((ratio, 0.005, PLAN, 16, Answer.YES) for ratio in (1.05, 1 / 1.05)),
         (1.02, 0.08, PLAN, 40, Answer.INCONCLUSIVE),
         # Eight pairs answer what is plain.
-        *((0.7, 0.03, EIGHT, 8, Answer.YES), (1.0, 0.003, EIGHT, 8, Answer.NO)),
+        (0.7, 0.03, EIGHT, 8, Answer.YES),
+        (1.0, 0.003, EIGHT, 8, Answer.NO),
         (1.0, 0.03, EIGHT, 8, Answer.INCONCLUSIVE),
     ],
 )
@@ -261,8 +263,10 @@ def make_result(ratio: float, *, rounds: int = 40) -> ContestResult:
 @pytest.mark.parametrize(
     ("ratio", "rounds", "different", "exceeds"),
     [
-        *((1.2, 40, Answer.YES, Answer.YES), (0.8, 40, Answer.YES, Answer.YES)),
-        *((1.0, 40, Answer.NO, Answer.NO), (1.2, 7, Answer.INCONCLUSIVE, Answer.INCONCLUSIVE)),
+        (1.2, 40, Answer.YES, Answer.YES),
+        (0.8, 40, Answer.YES, Answer.YES),
+        (1.0, 40, Answer.NO, Answer.NO),
+        (1.2, 7, Answer.INCONCLUSIVE, Answer.INCONCLUSIVE),
     ],
 )
 @pytest.mark.parametrize("most", [8, 40])

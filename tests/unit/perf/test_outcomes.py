@@ -52,7 +52,8 @@ from unit.verdict.performance_examples import (
 SMALL = CONFIG.replace(
     "perf: {trimming: true,", "perf: {trimming: true, experiments: [record-1], scenarios: [m/s],"
 )
-ROW, BASELINE = "perf/m/s@any#record-1", "perf/m/s@any#baseline"
+ROW = "perf/m/s@any#record-1"
+BASELINE = "perf/m/s@any#baseline"
 TRIMMED = "perf/m/s@any#trimming-reduced"
 DEVICE = DeviceIdentity(name="phone", kind="adb", facts={})
 
@@ -154,7 +155,8 @@ def make(*outcomes: ContestOutcome) -> Performance:
 
 
 def test_rows_come_in_the_order_of_the_contests() -> None:
-    own, other = outcome("nchw88", FASTER), outcome("fast-run", "needs a GPU")
+    own = outcome("nchw88", FASTER)
+    other = outcome("fast-run", "needs a GPU")
     made = make(own, outcome("trimming-reduced", FASTER), other)
 
     assert [row.experiment for row in made.rows] == ["nchw88", "fast-run"]
@@ -167,9 +169,11 @@ def test_rows_come_in_the_order_of_the_contests() -> None:
     [
         (FASTER, PerformanceStatus.MEASURED, ""),
         (WRONG, PerformanceStatus.WRONG_OUTPUTS, "output 0 differs"),
-        *((HUNG, PerformanceStatus.FAILED, "it hung"), (FEW, PerformanceStatus.INCONCLUSIVE, "")),
+        (HUNG, PerformanceStatus.FAILED, "it hung"),
+        (FEW, PerformanceStatus.INCONCLUSIVE, ""),
         (
-            *(HOT, PerformanceStatus.INFRASTRUCTURE),
+            HOT,
+            PerformanceStatus.INFRASTRUCTURE,
             "none of its samples count: the machine was throttled in 24 of 24 processes",
         ),
         ("needs a GPU", PerformanceStatus.SKIPPED, "needs a GPU"),
@@ -245,7 +249,8 @@ def test_an_answer_that_stayed_open_says_what_left_samples_out() -> None:
         (FASTER, LOST, PerformanceStatus.INFRASTRUCTURE),
         (LOST, WRONG, PerformanceStatus.WRONG_OUTPUTS),
         (WRONG, LOST, PerformanceStatus.WRONG_OUTPUTS),
-        *((LOST, SLOWER, PerformanceStatus.REGRESSED), (SLOWER, LOST, PerformanceStatus.REGRESSED)),
+        (LOST, SLOWER, PerformanceStatus.REGRESSED),
+        (SLOWER, LOST, PerformanceStatus.REGRESSED),
         (LOST, ProductFailure("no build"), PerformanceStatus.FAILED),
         ("cannot run", LOST, PerformanceStatus.INFRASTRUCTURE),
     ],

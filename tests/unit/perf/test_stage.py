@@ -230,11 +230,15 @@ def test_trimming_needs_a_trim() -> None:
 
     measured = {task.name: task for task in found if task.stage is Stage.PERF}
     assert sorted(measured) == [
-        *("m/default@big#trimming-reduced", "m/default@little#trimming-reduced"),
-        *("m/tuned@big#trimming-reduced", "m/tuned@little#trimming-reduced"),
+        "m/default@big#trimming-reduced",
+        "m/default@little#trimming-reduced",
+        "m/tuned@big#trimming-reduced",
+        "m/tuned@little#trimming-reduced",
     ]
     assert measured["m/tuned@big#trimming-reduced"].needs == (
-        *("build/plain", "profile/m/tuned@big#search", "reduce/reduced"),
+        "build/plain",
+        "profile/m/tuned@big#search",
+        "reduce/reduced",
     )
     assert plan.subject_of(measured["m/tuned@big#trimming-reduced"]) == "trimming-reduced"
     assert not any(task.stage in (Stage.VERIFY, Stage.SIZE) for task in found)
@@ -243,7 +247,8 @@ def test_trimming_needs_a_trim() -> None:
 @pytest.mark.parametrize(
     ("trim", "variants"),
     [
-        *(({}, ["reduced"]), ({"level": "function"}, ["region", "reduced"])),
+        ({}, ["reduced"]),
+        ({"level": "function"}, ["region", "reduced"]),
         ({"level": "function", "base": "plain"}, ["reduced"]),
     ],
 )

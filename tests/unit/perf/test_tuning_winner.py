@@ -39,7 +39,8 @@ def heat(name: str, rounds: int, status: PerformanceStatus, **more: Any) -> Heat
 
 
 def hold(ratios: Mapping[str, object], name: str, rounds: int | None) -> Heat:
-    found, rounds = ratios[name], rounds or 40
+    found = ratios[name]
+    rounds = rounds or 40
     if isinstance(found, PerformanceStatus):
         return heat(name, rounds, found, reason="x")
     assert isinstance(found, float)
@@ -66,7 +67,8 @@ def search(ratios: Mapping[str, object], contests: int = 99) -> Search:
             "e",
             ["a12", "b12", "c12", "d12", "e12", "e16", "b16", "d16", "e24", "b24", "e40"],
         ),
-        *(({"a": 0.9, "b": 0.8}, "b", ["a12", "b12", "b40"]), ({"a": 0.9}, "a", ["a12", "a40"])),
+        ({"a": 0.9, "b": 0.8}, "b", ["a12", "b12", "b40"]),
+        ({"a": 0.9}, "a", ["a12", "a40"]),
         ({"a": 0.99, "b": 1.3}, "", ["a12", "b12", "a40"]),
         ({"a": 1.1, "b": 1.2}, "", ["a12", "b12", "a40"]),
         ({"a": PerformanceStatus.WRONG_OUTPUTS, "b": 0.9}, "b", ["a12", "b12", "b40"]),
@@ -152,8 +154,10 @@ def make(loaded: LoadedConfig, winner: str, toolchain: str = "") -> TunedScenari
     )
 
 
-ARGS, INPUTS = ["--const-shape", "--iter", "3"], {"inputs": {"data": "in.npy"}}
-PLAIN, TUNED = {"name": "fast", "args": ["--cpu", *ARGS]}, "megtrim/tuned"
+ARGS = ["--const-shape", "--iter", "3"]
+INPUTS = {"inputs": {"data": "in.npy"}}
+PLAIN = {"name": "fast", "args": ["--cpu", *ARGS]}
+TUNED = "megtrim/tuned"
 CACHE = {"fast_run": True, "algo_cache": f"{TUNED}/net-fast.algo.cache"}
 RECIPE = {**PLAIN, "args": ["--cpu", "--weight-preprocess", *ARGS], **CACHE, **INPUTS}
 
@@ -164,18 +168,21 @@ RECIPE = {**PLAIN, "args": ["--cpu", "--weight-preprocess", *ARGS], **CACHE, **I
         ("nchw88", "", {"name": "fast", "args": ["--cpu", "--enable-nchw88", *ARGS], **INPUTS}),
         # The search is not repeated: what it found is kept next to the configuration.
         (
-            *("fast-run-cache", ""),
+            "fast-run-cache",
+            "",
             {**PLAIN, **CACHE, **INPUTS},
         ),
         # What another toolchain compiles has other flags, and files of its own.
         (
-            *("fast-run-cache", "phone"),
+            "fast-run-cache",
+            "phone",
             {**PLAIN, **CACHE, "algo_cache": f"{TUNED}/phone/net-fast.algo.cache", **INPUTS}
             | {"toolchains": ["phone"]},
         ),
         # A dumped model is a model of its own, without the operator JSON of another file.
         (
-            *("layout-dumped", "desk"),
+            "layout-dumped",
+            "desk",
             {
                 "name": "net-fast",
                 "file": f"{TUNED}/desk/net-fast.mge",
@@ -184,7 +191,8 @@ RECIPE = {**PLAIN, "args": ["--cpu", "--weight-preprocess", *ARGS], **CACHE, **I
         ),
         # fake-first changes the first warm-up alone, and a scenario's outputs are dumped.
         (
-            *("recipe-x86", ""),
+            "recipe-x86",
+            "",
             {"name": "net-fast", "file": f"{TUNED}/net-fast.mge", "scenarios": [RECIPE]},
         ),
     ],

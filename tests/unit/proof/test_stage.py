@@ -158,7 +158,8 @@ def test_who_explains_knows_whose_keep_set_it_is(
     assert [trial.committed for trial in trials] == [committed]
 
 
-LOSE, KILLED = "lose the phone\n", "exit 137\n"
+LOSE = "lose the phone\n"
+KILLED = "exit 137\n"
 
 
 @pytest.mark.parametrize(

@@ -40,12 +40,16 @@ WITHIN = "outputs equal within {} (1 tensor, 12 bytes)"
         (
             {"a": GOOD},
             {"a": floats(1.0, 2.0, 3.0, text="no names here")},
-            *(0.0, "outputs equal to the last bit (1 tensor, 12 bytes)", (row("a"),)),
+            0.0,
+            "outputs equal to the last bit (1 tensor, 12 bytes)",
+            (row("a"),),
         ),
         (
             {"b": GOOD, "a": GOOD},
             {"a": GOOD, "b": GOOD},
-            *(0.0, "outputs equal to the last bit (2 tensors, 24 bytes)", (row("a"), row("b"))),
+            0.0,
+            "outputs equal to the last bit (2 tensors, 24 bytes)",
+            (row("a"), row("b")),
         ),
         ({"a": GOOD}, {"a": OTHER}, 0.5, WITHIN.format(0.5), (row("a", difference=0.5),)),
         ({"a": UNSURE}, {"a": UNSURE}, 0.09, WITHIN.format(0.09), (row("a"),)),
@@ -53,22 +57,30 @@ WITHIN = "outputs equal within {} (1 tensor, 12 bytes)"
         (
             {"a": GOOD},
             {"a": OTHER},
-            *(0.0, "output a: largest difference 0.5, allowed is 0", (DIFFERS,)),
+            0.0,
+            "output a: largest difference 0.5, allowed is 0",
+            (DIFFERS,),
         ),
         (
             {"a": GOOD},
             {"a": OTHER},
-            *(0.25, "output a: largest difference 0.5, allowed is 0.25", (DIFFERS,)),
+            0.25,
+            "output a: largest difference 0.5, allowed is 0.25",
+            (DIFFERS,),
         ),
         (
             {"a": GOOD, "b": GOOD},
             {"a": GOOD},
-            *(0.0, "output b came from the plain build alone", (row("a"),)),
+            0.0,
+            "output b came from the plain build alone",
+            (row("a"),),
         ),
         (
             {"a": GOOD},
             {"a": GOOD, "b": GOOD},
-            *(0.0, "output b came from the reduced build alone", (row("a"),)),
+            0.0,
+            "output b came from the reduced build alone",
+            (row("a"),),
         ),
         ({}, {}, 0.0, "the plain build dumped no output", ()),
         *(
@@ -91,13 +103,16 @@ WITHIN = "outputs equal within {} (1 tensor, 12 bytes)"
         (
             {"a": GOOD},
             {"a": floats(1.0, 2.0, 3.0, shape=(3, 1))},
-            *(0.0, "output a: shape (3,) became (3, 1)"),
+            0.0,
+            "output a: shape (3,) became (3, 1)",
             (row("a", equal=False, difference=None),),
         ),
         (
             {"a": GOOD, "b": GOOD},
             {"a": GOOD[:-1], "b": GOOD},
-            *(0.0, "reduced output a: not an intact dumped output: ", (row("b"),)),
+            0.0,
+            "reduced output a: not an intact dumped output: ",
+            (row("b"),),
         ),
         (
             {"a": GOOD, "b": GOOD},
@@ -128,7 +143,8 @@ def test_outputs_are_equal_or_a_parity_break(
 def proved(
     folder: Path, plain: str, reduced: str, profile: str | None = PROFILE
 ) -> tuple[VerificationOutcome, list[str], FakeDevice]:
-    device, noted = FakeDevice(), []
+    device = FakeDevice()
+    noted = []
 
     def program(name: str, text: str) -> Path:
         (folder / name).mkdir(exist_ok=True)
@@ -218,7 +234,8 @@ def test_a_plain_build_that_fails_ends_it(tmp_path: Path) -> None:
 
 
 def test_conditions_and_crash_are_those_of_the_run_that_is_shown_of(tmp_path: Path) -> None:
-    hot, worse = f"status 1\n{SAYS_GOOD}", "status 2\ncrash signal 5|pc 0\n"
+    hot = f"status 1\n{SAYS_GOOD}"
+    worse = "status 2\ncrash signal 5|pc 0\n"
     passed, _, _ = proved(tmp_path, hot, SAYS_GOOD + "status 3\n")
     trapped, _, _ = proved(tmp_path, hot, worse + TRAPS, PROFILE + "crash other\n")
     plain, _, _ = proved(tmp_path, worse + TRAPS, SAYS_GOOD)

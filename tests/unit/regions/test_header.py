@@ -225,8 +225,13 @@ FLOAT16 = needs(dtypes=(("Float16", ("m",)), ("Float32", ("m",))))
         ),
     ],
     ids=[
-        *("no JSON", "modes of the trace", "float16", "no hash"),
-        *("older with modes", "older without", "older without any"),
+        "no JSON",
+        "modes of the trace",
+        "float16",
+        "no hash",
+        "older with modes",
+        "older without",
+        "older without any",
     ],
 )
 def test_what_is_switched_on(kept: KeepSet, found: dict[str, object]) -> None:
@@ -391,8 +396,17 @@ def test_the_names_of_generated_files_tell_the_facts() -> None:
 
 LINES = st.sampled_from(
     (
-        *("MIDOUT_DECL(a)", "MIDOUT_DECL(b);", "// MIDOUT_DECL(a)", "#define D \\", "D", ""),
-        *("MIDOUT_DECL(b) int x;", ELEMWISE_MODES, "int x;", "#if 0", "#endif"),
+        "MIDOUT_DECL(a)",
+        "MIDOUT_DECL(b);",
+        "// MIDOUT_DECL(a)",
+        "#define D \\",
+        "D",
+        "",
+        "MIDOUT_DECL(b) int x;",
+        ELEMWISE_MODES,
+        "int x;",
+        "#if 0",
+        "#endif",
     )
 )
 

@@ -127,8 +127,10 @@ def test_what_was_lost_or_is_missing_is_sorted() -> None:
     assert read.scenarios[0].regions == many
 
 
-ZIG, HOST = {"toolchain": "zig aarch64-linux-musl"}, {"toolchain": "host x86_64-linux-gnu"}
-GRAPH, MODEL = {"graph_sha256": "5" * 64}, {"model_sha256": "9" * 64}
+ZIG = {"toolchain": "zig aarch64-linux-musl"}
+HOST = {"toolchain": "host x86_64-linux-gnu"}
+GRAPH = {"graph_sha256": "5" * 64}
+MODEL = {"model_sha256": "9" * 64}
 
 
 @pytest.mark.parametrize(

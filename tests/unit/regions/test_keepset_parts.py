@@ -28,8 +28,12 @@ from megtrim.util.errors import InputError
 from support.scenario_records import make_record
 from unit.trim.stages.support import keep_set
 
-CONV, POOL, QUANT = Region("conv", (1,)), Region("pool", (1,)), Region("quant", (1,))
-VGG, FAST, MOBILE = "vgg/default@any", "vgg/fast@any", "mobile/default@any"
+CONV = Region("conv", (1,))
+POOL = Region("pool", (1,))
+QUANT = Region("quant", (1,))
+VGG = "vgg/default@any"
+FAST = "vgg/fast@any"
+MOBILE = "mobile/default@any"
 
 
 def make_keep_set() -> KeepSet:
@@ -115,7 +119,8 @@ def test_what_a_keep_set_says_of_a_name(text: str, thing: KeptThing | None) -> N
     assert find_kept(text, make_keep_set(), HELD) == thing
 
 
-LINK, OTHER = "c" * 64, "d" * 64
+LINK = "c" * 64
+OTHER = "d" * 64
 
 
 def keep(*records: ScenarioRecord) -> KeepSet:
@@ -165,7 +170,8 @@ def test_what_a_committed_keep_set_misses(
 
 
 MODEL = {"model_sha256": "9" * 64}
-GRAPH, GRAPH_2 = {"graph_sha256": "8" * 64}, {"graph_sha256": "7" * 64}
+GRAPH = {"graph_sha256": "8" * 64}
+GRAPH_2 = {"graph_sha256": "7" * 64}
 
 
 @pytest.mark.parametrize(
@@ -196,7 +202,8 @@ def test_other_weights_are_no_other_model(
     assert has_other_weights(record(1, **before), record(1, **now)) is same
 
 
-HOST, ARM = {"toolchain": "host x86_64-linux-gnu"}, {"toolchain": "zig aarch64-linux-musl"}
+HOST = {"toolchain": "host x86_64-linux-gnu"}
+ARM = {"toolchain": "zig aarch64-linux-musl"}
 RUN, RUN_AGAIN = (
     {"functions": names, "link_sha256": link} for names, link in ((("a",), LINK), (("b",), OTHER))
 )
@@ -268,7 +275,8 @@ OF_LINK, OF_OTHER = ({"link_sha256": link, "functions": ("a", "b")} for link in 
 def test_functions_count_within_one_link(
     before: dict[str, Any], now: dict[str, Any], gaps: tuple[str, ...], of_others: tuple[str, ...]
 ) -> None:
-    old, new = keep(record(1, **before)), keep(record(1, **now))
+    old = keep(record(1, **before))
+    new = keep(record(1, **now))
 
     assert (find_gaps(old, new), of_another_link(old, new)) == (gaps, of_others)
 

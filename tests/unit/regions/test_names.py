@@ -61,7 +61,9 @@ def test_numbers_of_names(name: str, terminated: bool, number: int) -> None:
 
 
 TWICE = (("src/pass.cpp", 5), ("src/pass.cpp", 8))
-A, B, FUSE = dnn("AlgoA::exec"), dnn("AlgoB::get_workspace"), src("Fuse::apply")
+A = dnn("AlgoA::exec")
+B = dnn("AlgoB::get_workspace")
+FUSE = src("Fuse::apply")
 
 
 @pytest.mark.parametrize(

@@ -62,7 +62,8 @@ def test_recorded_traces_hold_as_many_regions_as_the_runs_said(name: str) -> Non
 
 @pytest.mark.parametrize("name", ANDROID)
 def test_two_c_plus_plus_libraries_spell_the_same_regions(name: str) -> None:
-    android, linux = DATA / "traces-android" / name, DATA / "traces" / name
+    android = DATA / "traces-android" / name
+    linux = DATA / "traces" / name
 
     assert android.read_bytes() != linux.read_bytes()
     assert read_trace(android).regions == read_trace(linux).regions
@@ -71,12 +72,30 @@ def test_two_c_plus_plus_libraries_spell_the_same_regions(name: str) -> None:
 @pytest.mark.parametrize(
     ("code", "name"),
     [
-        *(("v", "void"), ("b", "bool"), ("c", "char"), ("a", "signed char"), ("w", "wchar_t")),
-        *(("h", "unsigned char"), ("Du", "char8_t"), ("Ds", "char16_t"), ("Di", "char32_t")),
-        *(("s", "short"), ("t", "unsigned short"), ("i", "int"), ("j", "unsigned int")),
-        *(("l", "long"), ("m", "unsigned long"), ("x", "long long"), ("y", "unsigned long long")),
-        *(("n", "__int128"), ("o", "unsigned __int128"), ("f", "float"), ("d", "double")),
-        *(("e", "long double"), ("g", "__float128"), ("Dh", "__fp16")),
+        ("v", "void"),
+        ("b", "bool"),
+        ("c", "char"),
+        ("a", "signed char"),
+        ("w", "wchar_t"),
+        ("h", "unsigned char"),
+        ("Du", "char8_t"),
+        ("Ds", "char16_t"),
+        ("Di", "char32_t"),
+        ("s", "short"),
+        ("t", "unsigned short"),
+        ("i", "int"),
+        ("j", "unsigned int"),
+        ("l", "long"),
+        ("m", "unsigned long"),
+        ("x", "long long"),
+        ("y", "unsigned long long"),
+        ("n", "__int128"),
+        ("o", "unsigned __int128"),
+        ("f", "float"),
+        ("d", "double"),
+        ("e", "long double"),
+        ("g", "__float128"),
+        ("Dh", "__fp16"),
     ],
 )
 def test_builtin_types(code: str, name: str) -> None:

@@ -214,7 +214,8 @@ def write_release(
 ) -> Path:
     """Write the release of one program; ``left_out``: another list than its own, empty: none."""
     sha256 = hashlib.sha256(made.shipped).hexdigest()
-    count, size_bytes = len(made.left_out), len(made.shipped)
+    count = len(made.left_out)
+    size_bytes = len(made.shipped)
     artifact = ReleaseArtifact(
         name=NAME, kind=ArtifactKind.PROGRAM, sha256=sha256, size_bytes=size_bytes, plain_bytes=None
     )

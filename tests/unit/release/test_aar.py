@@ -75,7 +75,10 @@ def test_it_is_an_android_library() -> None:
     assert [each.attrib for each in manifest] == [{f"{{{MANIFEST}}}minSdkVersion": "23"}]
     assert unzip(files["classes.jar"]).keys() == {"META-INF/MANIFEST.MF"}
     assert {path for path in files if not path.startswith("prefab/")} == {
-        *("AndroidManifest.xml", "R.txt", "classes.jar", "licences.txt"),
+        "AndroidManifest.xml",
+        "R.txt",
+        "classes.jar",
+        "licences.txt",
     }
     assert files["licences.txt"] == (
         b"==> licences/LICENSE <==\nApache-2.0\n\n"
@@ -102,7 +105,9 @@ def packed(data: bytes, level: int = 9, extra: bytes = b"") -> bytes:
     with zipfile.ZipFile(stream, "w") as archive:
         for path, content in unzip(data).items():
             info = zipfile.ZipInfo(path)
-            info.external_attr, info.extra, info.flag_bits = 0o100644 << 16, extra, 1 << 11
+            info.external_attr = 0o100644 << 16
+            info.extra = extra
+            info.flag_bits = 1 << 11
             archive.writestr(info, content, zipfile.ZIP_DEFLATED, level)
     return stream.getvalue().replace(b"\0\0\x08\0\0\0\x21\0", b"\0\x08\x08\0\0\0\x21\0")
 
@@ -128,8 +133,17 @@ def edited(data: bytes, old: bytes, new: bytes, count: int = -1) -> bytes:
         (lambda data: data[: data.index(b"PK\1\2")], False),
     ],
     ids=[
-        *("the same", "written by others", "another zlib", "an extra field", "cut", "empty"),
-        *("more after it", "more before it", "two names", "another name", "no directory"),
+        "the same",
+        "written by others",
+        "another zlib",
+        "an extra field",
+        "cut",
+        "empty",
+        "more after it",
+        "more before it",
+        "two names",
+        "another name",
+        "no directory",
     ],
 )
 def test_it_is_known_whichever_zlib_compressed_it(

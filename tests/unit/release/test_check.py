@@ -222,7 +222,8 @@ DAMAGES: dict[str, tuple[Damage, str]] = {
     "failed": (_described(verdict=VerdictKind.FAIL), "release.json: the verdict is fail"),
     "no proof of a device": (_forge(documents(described=PROVEN)), NO_PROOF),
     "proof of another build": (
-        *(_forge(documents(described=PROVEN, more={PROOFS_PATH: proofs_of("c" * 64)})), NO_PROOF),
+        _forge(documents(described=PROVEN, more={PROOFS_PATH: proofs_of("c" * 64)})),
+        NO_PROOF,
     ),
     "proofs of another form": (
         _forge(documents(described=PROVEN, more={PROOFS_PATH: "{}\n"})),
@@ -288,7 +289,8 @@ def test_a_model_may_have_been_traced_with_other_weights(tmp_path: Path) -> None
 
 
 def test_a_model_is_one_of_its_own(release: Path, tmp_path: Path) -> None:
-    own, other = tmp_path / "own.mge", tmp_path / "other.mge"
+    own = tmp_path / "own.mge"
+    other = tmp_path / "other.mge"
     own.write_text("own", encoding="utf-8")
     other.write_text("other", encoding="utf-8")
     models = MODELS | {"resnet18-s": sha("own")}

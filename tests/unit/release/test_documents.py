@@ -58,7 +58,8 @@ from unit.verdict.examples import MOBILENET, RESNET, facts, passing, scenario
 PAYLOAD = {"bin/a": "a" * 64, "licences/LICENSE": "b" * 64}
 FILES = {"lib/b": "b" * 64, "bin/a": "a" * 64}
 LICENCES = ("licences/LICENSE", "licences/third_party/flatbuffers/LICENSE.txt")
-A, B = "a" * 64, "b" * 64
+A = "a" * 64
+B = "b" * 64
 STATEMENT = render_statement(contents(), FILES, STAGES, megtrim="0.1.0")
 BILL = render_bill(contents(), LICENCES, megtrim="0.1.0")
 
@@ -75,7 +76,8 @@ def test_each_is_of_all_that_was_there_before() -> None:
 
 
 def test_an_export_says_whether_it_has_licences() -> None:
-    with_them, without = describe(contents(), PAYLOAD), describe(contents(), ["bin/a"])
+    with_them = describe(contents(), PAYLOAD)
+    without = describe(contents(), ["bin/a"])
 
     assert "are in `licences`" in with_them[README_FILE]
     assert "The engine's checkout has no file with a licence." in without[README_FILE]
@@ -130,7 +132,9 @@ def test_in_toto_s_own_reader_takes_it() -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        *("null", "[]", "{}"),
+        "null",
+        "[]",
+        "{}",
         STATEMENT.replace('"internalParameters"', '"parameters"'),
         STATEMENT.replace('"megtrim": "0.1.0"', '"megtrim": 1'),
         STATEMENT.replace(f'"{"0" * 20}"', "[]"),
@@ -175,7 +179,8 @@ def test_components_are_named_by_digests_and_commits() -> None:
 
 
 def test_a_bill_has_types_of_files() -> None:
-    (first, *others), name = contents().artifacts, "load_and_run.rest"
+    (first, *others) = contents().artifacts
+    name = "load_and_run.rest"
     deferred = replace(first, name=name, kind=ArtifactKind.REST)
     _, components = read_bill(replace(contents(), artifacts=(first, *others, deferred)))
 
@@ -233,9 +238,20 @@ def test_any_other_text_is_an_error_of_its_own(text: str) -> None:
         *(
             (f"{line}\n", "S:1: found")
             for line in (
-                *("", f"{A} a", f"{A} *a", f"{A.upper()}  a", f"{A[1:]}  a", f"{A}  a\r"),
-                *(f"{A}  /etc/passwd", f"{A}  //etc/passwd", f"{A}  ../a", f"{A}  a/../b"),
-                *(f"{A}  ./a", f"{A}  a//b", f"{A}  a/", f"{A}  a\\b"),
+                "",
+                f"{A} a",
+                f"{A} *a",
+                f"{A.upper()}  a",
+                f"{A[1:]}  a",
+                f"{A}  a\r",
+                f"{A}  /etc/passwd",
+                f"{A}  //etc/passwd",
+                f"{A}  ../a",
+                f"{A}  a/../b",
+                f"{A}  ./a",
+                f"{A}  a//b",
+                f"{A}  a/",
+                f"{A}  a\\b",
             )
         ),
         (f"{A}  a\n{B}  a\n", "S:2: found a path out of order, or twice"),

@@ -376,11 +376,15 @@ def rows(fold: str) -> list[str]:
     ("held", "by_tag", "title", "expected"),
     [
         (
-            *(9, (tag("small", 1, 4), tag("large", 2, 5)), ": 3 of 9 regions"),
+            9,
+            (tag("small", 1, 4), tag("large", 2, 5)),
+            ": 3 of 9 regions",
             ["| `large` | 2 | 5 |", "| `small` | 1 | 4 |"],
         ),
         (
-            *(0, (tag("small", 1, 0), tag("large", 2, 0)), ": 3 regions"),
+            0,
+            (tag("small", 1, 0), tag("large", 2, 0)),
+            ": 3 regions",
             ["| `large` | 2 |", "| `small` | 1 |"],
         ),
         (900, (), "", []),

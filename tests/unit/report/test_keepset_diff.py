@@ -18,7 +18,9 @@ from megtrim.report.keepset_diff import (
 from unit.trim.stages.support import keep_set
 from unit.verdict import examples
 
-A, B, C = Region("a", (1,)), Region("b", ("float",)), Region("c", ())
+A = Region("a", (1,))
+B = Region("b", ("float",))
+C = Region("c", ())
 LONGEST_BODY = 60_000
 """GitHub takes 65,536 characters."""
 
@@ -61,7 +63,9 @@ CURRENT = keep(record("new", A, C), record("more", A, B), record("same", A), rec
     ("kind", "previous", "current", "expected"),
     [
         (
-            *(REGIONS, PREVIOUS, CURRENT),
+            REGIONS,
+            PREVIOUS,
+            CURRENT,
             (
                 ScenarioChange(id="gone", before=1, after=None, lost=("a<1>",)),
                 ScenarioChange(id="less", before=2, after=1, lost=("b<float>",), shrunken=True),
@@ -71,20 +75,28 @@ CURRENT = keep(record("new", A, C), record("more", A, B), record("same", A), rec
         ),
         # What is bound to something else may well need less.
         (
-            *(REGIONS, keep(record("s", A, B)), keep(record("s", A, threads=2))),
+            REGIONS,
+            keep(record("s", A, B)),
+            keep(record("s", A, threads=2)),
             (ScenarioChange(id="s", before=2, after=1, lost=("b<float>",)),),
         ),
         (
-            *(REGIONS, None, keep(record("s", A))),
+            REGIONS,
+            None,
+            keep(record("s", A)),
             (ScenarioChange(id="s", before=None, after=1, added=("a<1>",)),),
         ),
         (
-            *(FUNCTIONS, keep(record("s", A)), keep(ran("s", "main"))),
+            FUNCTIONS,
+            keep(record("s", A)),
+            keep(ran("s", "main")),
             (ScenarioChange(id="s", before=0, after=1, added=("main",)),),
         ),
         # Another link inlines others, so that a name that is gone says little.
         (
-            *(FUNCTIONS, keep(ran("s", "a", "b", "main")), keep(ran("s", "main", link="d"))),
+            FUNCTIONS,
+            keep(ran("s", "a", "b", "main")),
+            keep(ran("s", "main", link="d")),
             (ScenarioChange(id="s", before=3, after=1, other_link=True),),
         ),
         (REGIONS, keep(ran("s", "a")), keep(ran("s", "b")), ()),
@@ -151,10 +163,8 @@ def test_operators_are_compared_only_where_both_list_them(
 
 def test_functions_are_shown_next_to_regions() -> None:
     long = f"_ZN2ns4pushI{'14some_type_name' * 6}EEvT_"
-    previous, current = (
-        keep(ran("m/s@any", "main", "_ZN2ns3oneEv")),
-        keep(ran("m/s@any", long, "main")),
-    )
+    previous = keep(ran("m/s@any", "main", "_ZN2ns3oneEv"))
+    current = keep(ran("m/s@any", long, "main"))
 
     said = text(previous, current)
 
@@ -188,7 +198,7 @@ def test_functions_of_another_link_are_only_counted() -> None:
         # A scenario ends with @class: outside of code that would call a person.
         ("m/s@torvalds", "@torvalds", "m&#47;s&#64;<!-- -->torvalds</code>: regions</summary>"),
         # A title is HTML, where backticks protect nothing.
-        (*("</summary><img src=x>@torvalds", "<img"), "&#60;&#47;summary&#62;&#60;img src&#61;x"),
+        ("</summary><img src=x>@torvalds", "<img", "&#60;&#47;summary&#62;&#60;img src&#61;x"),
     ],
     ids=["mention", "markup"],
 )

@@ -56,8 +56,11 @@ class _Maker:
 
 def elementwise() -> Model:
     make = _Maker(1, 4, 3, 3)
-    write, x = make.writer, make.writer.elemwise("SIGMOID", make.data)
-    same, channel, scalar = make.weight(1, 4, 3, 3), make.weight(1, 4, 1, 1), make.weight(1)
+    write = make.writer
+    x = make.writer.elemwise("SIGMOID", make.data)
+    same = make.weight(1, 4, 3, 3)
+    channel = make.weight(1, 4, 1, 1)
+    scalar = make.weight(1)
     results = [write.elemwise(mode, x) for mode in UNARY]
     results += [write.elemwise(m, x, y) for m in BINARY for y in (same, channel, scalar)]
     results += [write.elemwise(m, x, y, y) for m in TERNARY for y in (same, scalar)]
@@ -76,7 +79,8 @@ _WINDOWS = tuple((size, stride) for size in (2, 3, 5, 7) for stride in (1, 2))
 def convolutions() -> Model:
     """Each algorithm where it is the first choice, in real numbers."""
     make = _Maker(1, 3, 16, 16)
-    conv, weight = make.writer.conv, make.weight
+    conv = make.writer.conv
+    weight = make.weight
     results = [
         conv(make.data, weight(4, 3, size, size), stride=stride, pad=size // 2)
         for size, stride in _WINDOWS
@@ -101,7 +105,8 @@ def convolutions() -> Model:
 def quantised_convolutions() -> Model:
     """Each algorithm where it is the first choice, in 8-bit integers."""
     make = _Maker(1, 3, 12, 12)
-    conv, weight = make.writer.conv, make.quantised
+    conv = make.writer.conv
+    weight = make.quantised
     image = make.writer.convert(make.data, "QuantizedS8", 0.01)
     results = [
         conv(image, weight(4, 3, size, size), stride=stride, pad=size // 2, scale=0.05)
@@ -120,7 +125,8 @@ def quantised_convolutions() -> Model:
 def blocked() -> Model:
     """Every kernel of the blocked layout, and both changes of layout."""
     make = _Maker(1, 4, 16, 16)
-    write, weight = make.writer, make.weight
+    write = make.writer
+    weight = make.weight
     results = [
         write.conv(make.data, weight(4, 4, size, size), stride=stride, pad=size // 2)
         for size, stride in _WINDOWS[2:]
@@ -151,7 +157,8 @@ def poolings() -> Model:
 
 def products() -> Model:
     make = _Maker(12, 12)
-    write, data = make.writer, make.data
+    write = make.writer
+    data = make.data
     integers = write.convert(data, "QuantizedS8", 0.01)
     results = []
     for left, weight in ((data, make.weight), (integers, make.quantised)):
@@ -171,7 +178,8 @@ def products() -> Model:
 def shapes() -> Model:
     """What reduces, joins, moves or converts values."""
     make = _Maker(2, 3, 4)
-    write, data = make.writer, make.data
+    write = make.writer
+    data = make.data
     quantised = write.convert(data, "QuantizedS8", 0.01)
     integers = write.convert(data, "QuantizedS32", 0.01)
     results = [
@@ -201,18 +209,24 @@ _RECORDED = ("--fast-run-algo-policy", "{cache}")
 _RUNS = (
     ("elementwise", elementwise, (1, 4, 3, 3), (*_FED, "--bin_out_dump", "{dump}", "--model-info")),
     (
-        *("convolutions", convolutions, (1, 3, 16, 16)),
+        "convolutions",
+        convolutions,
+        (1, 3, 16, 16),
         (*_FED, "--weight-preprocess", "--fake-first", "--warmup-iter", "2"),
     ),
     (
-        *("quantised", quantised_convolutions, (1, 3, 12, 12)),
+        "quantised",
+        quantised_convolutions,
+        (1, 3, 12, 12),
         ("--input", "data:{{1,3,12,12}}", "--multithread", "2"),
     ),
     ("blocked", blocked, (1, 4, 16, 16), (*_FED, "--enable-nchw44")),
     ("poolings", poolings, (1, 2, 8, 8), (*_FED, "--record-comp-seq")),
     ("products", products, (12, 12), _FED),
     (
-        *("shapes", shapes, (2, 3, 4)),
+        "shapes",
+        shapes,
+        (2, 3, 4),
         ("--input", "data:[" + ",".join(f"{i / 8}" for i in range(24)) + "]"),
     ),
 )

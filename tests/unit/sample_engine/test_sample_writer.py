@@ -61,7 +61,8 @@ def test_integers_multiply_into_wider_ones_and_a_convolution_knows_its_output() 
 def test_noise_is_the_same_everywhere() -> None:
     """Its numbers are fixed: models are made of them, and their bytes must not change."""
     noise = Noise(1)
-    first, second = noise.uniform(4), noise.uniform(4)
+    first = noise.uniform(4)
+    second = noise.uniform(4)
     assert first.tolist() == Noise(1).uniform(4).tolist()
     assert first.tolist() != second.tolist()
     assert first.tolist() != Noise(2).uniform(4).tolist()

@@ -36,11 +36,19 @@ def break_down_engine() -> tuple[bytes, Breakdown]:
     return data, break_down(data, NameSources(), source="one.o")
 
 
-PROGBITS, SYMTAB, STRTAB, RELA, NOBITS, NOTE, REL, RELR, ANDROID_RELA = (
-    *(1, 2, 3, 4, 8, 7, 9, 19, 0x60000002),
-)
+PROGBITS = 1
+SYMTAB = 2
+STRTAB = 3
+RELA = 4
+NOBITS = 8
+NOTE = 7
+REL = 9
+RELR = 19
+ANDROID_RELA = 0x60000002
 INIT_ARRAY = 14
-W, A, X = 1, 2, 4
+W = 1
+A = 2
+X = 4
 ENTRY_BYTES = {SYMTAB: 24, RELA: 24, REL: 16, RELR: 8, ANDROID_RELA: 1}
 Section = tuple[str, int, int, int]
 """Name, type, flags, bytes."""
@@ -62,7 +70,16 @@ def elf(*sections: Section, machine: int = 183, tail: int = 0) -> bytes:
                         len(entries), len(entries) - 1)  # fmt: skip
     table = b"".join(
         struct.pack(
-            *("<IIQQQQIIQQ", name, kind, flags, 0, at, size, int(kind == SYMTAB), 0, 1),
+            "<IIQQQQIIQQ",
+            name,
+            kind,
+            flags,
+            0,
+            at,
+            size,
+            int(kind == SYMTAB),
+            0,
+            1,
             ENTRY_BYTES.get(kind, 0),
         )
         for name, kind, flags, at, size in entries

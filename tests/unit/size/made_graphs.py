@@ -42,7 +42,8 @@ def list_targets(graph: ReferenceGraph, number: int) -> tuple[int, ...]:
     return tuple(target for _, target in graph.iter_references(number))
 
 
-FIRST, SECOND = Region("conv", (1,)), Region("conv", (2,))
+FIRST = Region("conv", (1,))
+SECOND = Region("conv", (2,))
 PLAN_BYTES = 416
 PRICED = {
     "main": 100,

@@ -153,7 +153,11 @@ def test_the_first_claim_counts() -> None:
     spans = Spans([(2, 6, "a"), (4, 9, "b"), (5, 6, "c"), (12, 14, "d")])
 
     assert list(spans.cut(0, 13)) == [
-        *[(0, 2, None), (2, 6, "a"), (6, 9, "b"), (9, 12, None), (12, 13, "d")]
+        (0, 2, None),
+        (2, 6, "a"),
+        (6, 9, "b"),
+        (9, 12, None),
+        (12, 13, "d"),
     ]
     assert [spans.at(place) for place in (1, 5, 8, 9, 13, 14)] == [None, "a", "b", None, "d", None]
 
@@ -248,7 +252,8 @@ def test_tables_are_compared_by_the_higher_limit() -> None:
     found = compare_tables(before, after, View.SYMBOL)
 
     assert [(each.component, each.label, each.growth_bytes) for each in found] == [
-        *[("ops", "b", 40), ("new", SMALLER, 1)]
+        ("ops", "b", 40),
+        ("new", SMALLER, 1),
     ]
     by_component = compare_tables(before, after, View.COMPONENT)
     assert [(each.label, each.growth_bytes) for each in by_component] == [("ops", 40), ("new", 1)]
@@ -264,7 +269,8 @@ _ROWS = st.lists(
 def test_changes_add_up(
     one: list[tuple[str, str, int]], two: list[tuple[str, str, int]], view: View
 ) -> None:
-    before, after = breakdown(*one), breakdown(*two)
+    before = breakdown(*one)
+    after = breakdown(*two)
 
     found = compare_breakdowns(before, after, view)
 

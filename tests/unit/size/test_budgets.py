@@ -17,9 +17,12 @@ from megtrim.size.rows import BudgetRow
 from megtrim.util.errors import InputError
 
 TODAY = date(2027, 1, 31)
-KIB, MIB = 1024, 1024 * 1024
+KIB = 1024
+MIB = 1024 * 1024
 LAR = ("load_and_run", "reduced")
-PASS, FAIL, SKIPPED = CheckStatus.PASS, CheckStatus.FAIL, CheckStatus.SKIPPED
+PASS = CheckStatus.PASS
+FAIL = CheckStatus.FAIL
+SKIPPED = CheckStatus.SKIPPED
 
 
 def budget(**limits: object) -> Budget:
@@ -99,7 +102,8 @@ def test_each_limit_is_judged_by_itself(
     assert [row.status for row in rows] == statuses
 
 
-ANN, LAPSED = "new head (ann, to {})", "the waiver of ann lapsed on 2027-01-30: new head"
+ANN = "new head (ann, to {})"
+LAPSED = "the waiver of ann lapsed on 2027-01-30: new head"
 
 
 @pytest.mark.parametrize(

@@ -117,12 +117,14 @@ def test_several_models_cost_the_growth_together() -> None:
         ({}, None, [(PriceKind.MODEL, "tiny-quant", PriceBasis.UNKNOWN, None)]),
         (
             {"new_scenarios": ("tiny-mobile/large@desk",), "new_models": ()},
-            *(0, [(PriceKind.SCENARIO, "tiny-mobile/large@desk", PriceBasis.BUILT, 0)]),
+            0,
+            [(PriceKind.SCENARIO, "tiny-mobile/large@desk", PriceBasis.BUILT, 0)],
         ),
         # It is no cause of growth then, and is named all the same.
         (
             {"causes": (), "came": {}},
-            *(0, [(PriceKind.MODEL, "tiny-quant", PriceBasis.BUILT, 0)]),
+            0,
+            [(PriceKind.MODEL, "tiny-quant", PriceBasis.BUILT, 0)],
         ),
     ],
     ids=["no baseline", "a scenario of a known model", "a model that needs nothing of its own"],
@@ -249,7 +251,8 @@ def test_the_name_of_a_source_is_no_flag() -> None:
     assert strip_sources(before) != strip_sources(before.replace("-O2", "-O3"))
 
 
-VGG, QUANT = "tiny-vgg/default@any", "tiny-quant/default@any"
+VGG = "tiny-vgg/default@any"
+QUANT = "tiny-quant/default@any"
 BEFORE = BuildInputs(
     values={"setting trim.optimize": "none", "megtrim": "1", "options": "A=ON"},
     sources={"src/a.cpp": "1", "src/b.h": "2"},
@@ -371,7 +374,8 @@ INPUTS = {
 )
 def test_an_input_has_a_cause(label: str, causes: tuple[Cause, ...]) -> None:
     """What an earlier stage made of the others has none of its own."""
-    before, after = digest_causes(INPUTS), digest_causes(INPUTS | {label: "other"})
+    before = digest_causes(INPUTS)
+    after = digest_causes(INPUTS | {label: "other"})
 
     assert list_causes(before, after) == causes
     assert before.keys() == {*Cause, ORDERS}

@@ -29,8 +29,11 @@ from unit.trim.stages.support import changed
 from unit.verdict.examples import facts, use_rows
 
 SCENARIO = "m/s@any"
-KIB, MIB = 1024, 1024 * 1024
-PASS, FAIL, SKIPPED = CheckStatus.PASS, CheckStatus.FAIL, CheckStatus.SKIPPED
+KIB = 1024
+MIB = 1024 * 1024
+PASS = CheckStatus.PASS
+FAIL = CheckStatus.FAIL
+SKIPPED = CheckStatus.SKIPPED
 
 
 def use(peak: int, *, key: str = "a", planned: int | None = None) -> Use:

@@ -72,7 +72,8 @@ PARTS = (
 
 
 def make_file(*references: tuple[int, str]) -> tuple[LinkedFile, References]:
-    starts, at = {}, 0x1000
+    starts = {}
+    at = 0x1000
     stretches = []
     for name, size_bytes in PARTS:
         starts[name] = at
@@ -102,7 +103,8 @@ def test_a_region_lasts_until_the_next_one_begins() -> None:
 
 
 def test_a_share_is_of_what_the_reduced_build_has() -> None:
-    first, both = frozenset({FIRST}), frozenset({FIRST, SECOND})
+    first = frozenset({FIRST})
+    both = frozenset({FIRST, SECOND})
     references = {"mul": first, "log": frozenset({None, FIRST}), "both": both}
     extents = RegionExtents(sizes={None: 20, FIRST: 40, SECOND: 40}, references=references)
 

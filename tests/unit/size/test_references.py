@@ -57,7 +57,8 @@ def _numbers(mask: Mask) -> set[int]:
 
 def test_what_the_roots_reach_is_what_a_linker_keeps() -> None:
     """An emptied function refers to nothing; with a part goes what it alone reaches."""
-    graph, nothing = made_graph(), make_graph((), (), {})
+    graph = made_graph()
+    nothing = make_graph((), (), {})
 
     reached = graph.reach(graph.roots)
 
@@ -149,7 +150,8 @@ def test_references_are_those_of_the_linker() -> None:
     """To symbols and to places in sections; those of the unwind table keep nothing."""
     found = _read()
     graph = found.graph
-    run, text = graph.by_name["run"], _part_at(found, RODATA + 8)
+    run = graph.by_name["run"]
+    text = _part_at(found, RODATA + 8)
 
     assert found.exact
     assert list_targets(graph, graph.by_name["start"]) == (run,)

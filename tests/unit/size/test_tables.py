@@ -379,11 +379,15 @@ def test_a_lower_limit_is_proposed_with_its_place(config: str, place: str) -> No
         (budget(used_bytes=4096, max_bytes=2048), True, False, ("100.000%", "50.000%", "")),
         (budget(used_bytes=1, max_bytes=1), False, False, ("100.000%", "100.000%", "")),
         (
-            *(budget(used_bytes=1536, max_bytes=2048, warn_bytes=1536), False, True),
+            budget(used_bytes=1536, max_bytes=2048, warn_bytes=1536),
+            False,
+            True,
             ("72.147%", "96.195%", "72.147%"),
         ),
         (
-            *(budget(used_bytes=3072, max_bytes=None, warn_bytes=1024), False, True),
+            budget(used_bytes=3072, max_bytes=None, warn_bytes=1024),
+            False,
+            True,
             ("100.000%", "", "33.333%"),
         ),
         (growth(used_bytes=32_768), True, False, ("100.000%", "50.000%", "")),

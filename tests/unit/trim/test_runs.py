@@ -78,7 +78,10 @@ def test_files_have_fixed_names_on_the_device(spec: RunSpec) -> None:
     prefixed = FakeDevice()
     run_on(prefixed, says(replace(spec, prefix="near-"), "exit 1\n"))
     assert set(prefixed.put[0]) == {
-        *("load_and_run", "near-model.mge", "near-input0.pgm", "near-input1.npy")
+        "load_and_run",
+        "near-model.mge",
+        "near-input0.pgm",
+        "near-input1.npy",
     }
     assert prefixed.runs[0][1] == "near-model.mge"
     assert spec.with_program(Path("/other/p")).program == Path("/other/p")
@@ -195,7 +198,8 @@ def test_a_trace_comes_parsed_and_as_it_was_written(tmp_path: Path) -> None:
 
 
 def test_a_search_leaves_its_cache(tmp_path: Path) -> None:
-    device, noted = FakeDevice(), list[RunResult]()
+    device = FakeDevice()
+    noted = list[RunResult]()
     asked = make_spec(tmp_path, "cache found\n", search=True)
     cache, run = tracing.search(ID, asked, device, noted.append)
 
@@ -308,15 +312,14 @@ def test_who_may_have_taken_the_signal(
     (tmp_path / "lib.so").touch()
     spec = replace(make_spec(tmp_path, "exit 133\n"), companions=companions)
     with pytest.raises(ProductFailure) as caught:
-        tracing.ran(
-            *(ID, spec, FakeDevice(), lambda _: None), observables=OBSERVABLES, speaks=False
-        )
+        tracing.ran(ID, spec, FakeDevice(), lambda _: None, observables=OBSERVABLES, speaks=False)
 
     assert str(caught.value.hint).endswith(hint)
 
 
 def test_an_emulator_reports_it_of_the_unfolded_link(tmp_path: Path) -> None:
-    emulated, elsewhere = FakeDevice(kind="qemu"), FakeDevice(kind="adb")
+    emulated = FakeDevice(kind="qemu")
+    elsewhere = FakeDevice(kind="adb")
 
     assert tracing.link_for(emulated, shared=False) is Link.UNFOLDED
     assert tracing.link_for(elsewhere, shared=False) is Link.PROBED
@@ -329,20 +332,24 @@ def test_an_emulator_reports_it_of_the_unfolded_link(tmp_path: Path) -> None:
     ("ends", "fault", "said"),
     [
         (
-            *(["exit 1\nstderr what()\n"], ProductFailure),
+            ["exit 1\nstderr what()\n"],
+            ProductFailure,
             f"{ID}: the link that shows its functions ended with 1",
         ),
         (
-            *(["record a\n", "exit 1\n"], ProductFailure),
+            ["record a\n", "exit 1\n"],
+            ProductFailure,
             f"{ID}: the link that shows its functions ended with 1",
         ),
         (
             ["exit 1\nstderr x: libc.so.6: version `GLIBC_ABI_DT_RELR' not found\n"],
-            *(UnsupportedRelocations, "device pixel-6: its C library is older than glibc 2.36"),
+            UnsupportedRelocations,
+            "device pixel-6: its C library is older than glibc 2.36",
         ),
         (
             ["exit 96\nstderr megtrim: functions cannot be recorded: no memory\n"],
-            *(InfrastructureFailure, f"{ID}: pixel-6: no memory"),
+            InfrastructureFailure,
+            f"{ID}: pixel-6: no memory",
         ),
     ],
     ids=["fails", "fails again", "cannot load", "cannot record"],

@@ -52,7 +52,8 @@ def test_lines_are_said_and_warned_of_on_a_clean_line() -> None:
 
 
 def test_quiet_leaves_warnings() -> None:
-    stream, clock = Terminal(), Clock()
+    stream = Terminal()
+    clock = Clock()
     console = Console(stream, quiet=True, clock=clock)
     progress = console.progress("building")
 
@@ -83,7 +84,8 @@ def test_a_log_gets_a_plain_line_every_15_seconds(stream: io.StringIO) -> None:
 
 
 def test_a_terminal_gets_one_line_that_changes() -> None:
-    stream, clock = Terminal(), Clock()
+    stream = Terminal()
+    clock = Clock()
     console = Console(stream, clock=clock)
     progress = console.progress("building")
 
@@ -100,7 +102,9 @@ def test_a_terminal_gets_one_line_that_changes() -> None:
 
 
 def test_a_heartbeat_says_what_is_done_and_for_how_long() -> None:
-    terminal, log, clock = Terminal(), io.StringIO(), Clock()
+    terminal = Terminal()
+    log = io.StringIO()
+    clock = Clock()
     for stream, silence_s in ((terminal, 2), (log, 20)):
         console = Console(stream, clock=clock)
         console.say("  run   verify/m")
@@ -115,7 +119,8 @@ def test_a_heartbeat_says_what_is_done_and_for_how_long() -> None:
 
 
 def test_a_heartbeat_knows_the_step_that_was_not_worth_showing() -> None:
-    stream, clock = Terminal(), Clock()
+    stream = Terminal()
+    clock = Clock()
     console = Console(stream, clock=clock)
     progress = console.progress("building plain")
 
@@ -149,7 +154,8 @@ def test_a_silent_program_does_not_stop_the_screen() -> None:
 
 
 def test_sparse_lines_are_said_every_15_seconds() -> None:
-    said, clock = list[str](), Clock()
+    said = list[str]()
+    clock = Clock()
     lines = SparseLines(said.append, clock)
 
     for text, after_s in (("1", 0), ("2", 14.9), ("3", 0.1), ("4", 1)):
@@ -223,7 +229,8 @@ def test_a_document_stays_the_same(text: str) -> None:
 @pytest.mark.parametrize(
     ("text", "names_a_commit"),
     [
-        *(("0123456789" * 4, True), ("ab" * 32, True)),
+        ("0123456789" * 4, True),
+        ("ab" * 32, True),
         *((text, False) for text in ("", "1a2b3c4", "a" * 39, "a" * 41, "a" * 63, "a" * 65)),
         *((text, False) for text in ("A" * 40, "g" * 40, "a" * 40 + "\n", "\uff11" * 40)),
     ],
@@ -243,7 +250,12 @@ def test_endings_have_their_exit_status_and_hints_stand_below() -> None:
 @pytest.mark.parametrize(
     ("codes", "expected"),
     [
-        *(([], 0), ([0, 0], 0), ([0, 3], 3), ([3, 1], 1), ([1, 2, 3], 2), ([2, 70, 1], 70)),
+        ([], 0),
+        ([0, 0], 0),
+        ([0, 3], 3),
+        ([3, 1], 1),
+        ([1, 2, 3], 2),
+        ([2, 70, 1], 70),
         ([70, 130, 2, 1, 3, 0], 130),
     ],
 )
@@ -270,8 +282,19 @@ def test_any_other_variable_is_a_scenarios(name: str) -> None:
 @pytest.mark.parametrize(
     "name",
     [
-        *("", "A B", "A=B", "1A", "a-b", "A\n", "A" * 201),
-        *("PATH", "LD_PRELOAD", "LD_LIBRARY_PATH", "QEMU_LOG", "MIDOUT_OUTPUT", "MEGTRIM_PADDING"),
+        "",
+        "A B",
+        "A=B",
+        "1A",
+        "a-b",
+        "A\n",
+        "A" * 201,
+        "PATH",
+        "LD_PRELOAD",
+        "LD_LIBRARY_PATH",
+        "QEMU_LOG",
+        "MIDOUT_OUTPUT",
+        "MEGTRIM_PADDING",
     ],
 )
 def test_what_launchers_and_megtrim_read_is_refused(name: str) -> None:

@@ -34,7 +34,9 @@ def make_socket(path: Path) -> None:
 @pytest.mark.parametrize(
     ("make", "kind"),
     [
-        *((Path.mkdir, "a folder"), (os.mkfifo, "a pipe"), (make_socket, "a socket")),
+        (Path.mkdir, "a folder"),
+        (os.mkfifo, "a pipe"),
+        (make_socket, "a socket"),
         (lambda path: path.symlink_to("/dev/zero"), "a device"),
     ],
     ids=["folder", "pipe", "socket", "device"],
@@ -52,7 +54,8 @@ def test_what_is_no_file_is_named(
 
 
 def test_a_pipe_of_just_now_is_not_awaited(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    pipe, file = tmp_path / "pipe", tmp_path / "file"
+    pipe = tmp_path / "pipe"
+    file = tmp_path / "file"
     os.mkfifo(pipe)
     file.touch()
     monkeypatch.setattr(Path, "stat", lambda _path, **_: os.stat(file))  # noqa: PTH116 - this one
@@ -148,7 +151,10 @@ def test_a_merge_that_no_one_resolved_is_named(text: str, line: int) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        *("", "<<<<<<< HEAD\n", ">>>>>>> x\n<<<<<<< y\n", " <<<<<<< HEAD\n >>>>>>> x\n"),
+        "",
+        "<<<<<<< HEAD\n",
+        ">>>>>>> x\n<<<<<<< y\n",
+        " <<<<<<< HEAD\n >>>>>>> x\n",
         "<<<<<<<<\n>>>>>>>>\n",
     ],
 )

@@ -59,11 +59,13 @@ NUMBERS = "".join(f"{number}\n" for number in range(1000, 2800))  # 9,000 bytes
     ("script", "options", "expected"),
     [
         # 128 + N for a program that signal N ended.
-        *(("kill -TERM $$", {}, (143, "", "")), ("kill -TRAP $$", {}, (133, "", ""))),
+        ("kill -TERM $$", {}, (143, "", "")),
+        ("kill -TRAP $$", {}, (133, "", "")),
         ("kill -KILL $$", {}, (137, "", "")),
         ("echo a; echo b >&2; echo c", {"merge_stderr": True}, (0, "a\nb\nc\n", "")),
         # A damaged log line is still a log line.
-        *((r"printf 'a\377b'", {}, (0, "a\ufffdb", "")), ("seq 1000 2799", {}, (0, NUMBERS, ""))),
+        (r"printf 'a\377b'", {}, (0, "a\ufffdb", "")),
+        ("seq 1000 2799", {}, (0, NUMBERS, "")),
         ("exit 3", {"timeout_s": 40 * 86_400}, (3, "", "")),
     ],
     ids=["TERM", "TRAP", "KILL", "one stream", "no text", "up to the limit", "longer than a poll"],
@@ -132,7 +134,9 @@ def test_what_cannot_be_started_is_shown(
     [
         (
             ("sh", "-c", "trap 'echo cleaned; exit 5' INT; echo on; sleep 600 & wait"),
-            *(5, "on\ncleaned\n", 0),
+            5,
+            "on\ncleaned\n",
+            0,
         ),
         ((*PYTHON, STUBBORN.replace("(2, 15)", "(2,)")), 143, "", 1),
         ((*PYTHON, STUBBORN), 137, "", 2),
@@ -371,7 +375,8 @@ def test_a_program_next_to_us_ends_with_the_block(processes: ProcessRunner, tmp_
 
 def test_who_ends_other_programs_has_the_time(processes: ProcessRunner, tmp_path: Path) -> None:
     """It takes longer here than a program usually has before it is killed."""
-    ready, ended = tmp_path / "ready", tmp_path / "ended"
+    ready = tmp_path / "ready"
+    ended = tmp_path / "ended"
     slow = f"""
 import pathlib, signal, time
 def end(*_):

@@ -89,7 +89,8 @@ def regions() -> RegionsUse:
         tag("megdnn_naive_pooling", 24, 104),
         tag("midout_iv", 11, 160, scenarios=both),
     )
-    kept, held = sum(use.kept for use in by_tag), sum(use.held for use in by_tag)
+    kept = sum(use.kept for use in by_tag)
+    held = sum(use.held for use in by_tag)
     assert (kept, held) == (149, 900)
     return RegionsUse(held=held, kept=kept, by_tag=by_tag)
 

@@ -160,7 +160,8 @@ TRIMMING = TrimmingRow(
 
 def nights(count: int = 60, *, step: float = 1.05, gap: range = range(20, 24)) -> HistorySeries:
     """Return a series that gets slower at two thirds, with nights that are missing."""
-    first, change = date(2026, 3, 1), count * 2 // 3
+    first = date(2026, 3, 1)
+    change = count * 2 // 3
     points = []
     for number in range(count):
         if number in gap:

@@ -93,7 +93,9 @@ def test_what_the_whole_reader_takes_it_takes_alike(key: str, value: object) -> 
     assert read_conclusion(text, source=SOURCE) == conclude(verdict)
 
 
-PASS, FAIL, SKIPPED = CheckStatus.PASS, CheckStatus.FAIL, CheckStatus.SKIPPED
+PASS = CheckStatus.PASS
+FAIL = CheckStatus.FAIL
+SKIPPED = CheckStatus.SKIPPED
 BOTH = {CheckKind.TRAP: PASS, CheckKind.PARITY: PASS}
 TRAPPED = {CheckKind.TRAP: FAIL, CheckKind.PARITY: SKIPPED}
 UNKNOWN = {CheckKind.TRAP: SKIPPED, CheckKind.PARITY: SKIPPED}
@@ -153,7 +155,8 @@ def test_a_budget_that_ended_worse_than_its_check_is_refused(
         expect_budget_check(row, found)
 
 
-UNVERIFIED, INCONCLUSIVE = CheckStatus.UNVERIFIED, CheckStatus.INCONCLUSIVE
+UNVERIFIED = CheckStatus.UNVERIFIED
+INCONCLUSIVE = CheckStatus.INCONCLUSIVE
 INFRASTRUCTURE = CheckStatus.INFRASTRUCTURE
 
 

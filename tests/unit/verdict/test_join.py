@@ -102,9 +102,12 @@ def test_checks_are_ordered_by_kind_then_subject_and_scenarios_by_id() -> None:
     assert [item.id for item in verdict.scenarios] == [MOBILENET, RESNET, TUNED]
     scenarios = (MOBILENET, RESNET, TUNED)
     assert [check.id for check in verdict.checks] == [
-        *("build:plain", "build:profile", "build:reduced"),
+        "build:plain",
+        "build:profile",
+        "build:reduced",
         *(f"{kind}:{scenario}" for kind in ("trap", "parity") for scenario in scenarios),
-        *("size:load_and_run/reduced", "growth:load_and_run/reduced"),
+        "size:load_and_run/reduced",
+        "growth:load_and_run/reduced",
     ]
 
 
@@ -151,7 +154,9 @@ def of(scenario: ScenarioResult, *, expired: bool = False) -> dict[str, Check]:
     return {check.kind: check for check in checks}
 
 
-PASS, FAIL, SKIPPED = CheckStatus.PASS, CheckStatus.FAIL, CheckStatus.SKIPPED
+PASS = CheckStatus.PASS
+FAIL = CheckStatus.FAIL
+SKIPPED = CheckStatus.SKIPPED
 
 
 @pytest.mark.parametrize(

@@ -31,7 +31,8 @@ from virtual_phone.faults.scheduler import FaultScheduler
 from virtual_phone.phone import Phone
 from virtual_phone.system.sensors import Sensors
 
-SHELL, SYNC = 1, 2
+SHELL = 1
+SYNC = 2
 ENDED = [StreamEvent(FaultTrigger.BETWEEN)]
 
 

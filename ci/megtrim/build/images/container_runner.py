@@ -183,9 +183,12 @@ class ContainerRunner(ProcessRunner):
         own = {each: value for each, value in variables.items() if not _READ_BY_DOCKER.match(each)}
         pairs = (each if each in own else f"{each}={variables[each]}" for each in sorted(variables))
         argv = (
-            *(self._docker.program(), "run", *self._options(name, command)),
+            self._docker.program(),
+            "run",
+            *self._options(name, command),
             *(word for pair in pairs for word in ("--env", pair)),
-            *(self.image.id, *command.argv),
+            self.image.id,
+            *command.argv,
         )
         ended = False
         try:
@@ -222,14 +225,30 @@ class ContainerRunner(ProcessRunner):
         # The storage may be on any host that this machine reaches, or on itself.
         network = "host" if command.env.get(REMOTE) else "none"
         return (
-            *("--rm", "--init", "--pull", "never", "--log-driver", "none"),
-            *("--name", name, "--label", f"{LABEL}={self._holder}"),
-            *("--network", network, "--user", self._user, "--cap-drop", "ALL"),
-            *("--security-opt", "no-new-privileges"),
+            "--rm",
+            "--init",
+            "--pull",
+            "never",
+            "--log-driver",
+            "none",
+            "--name",
+            name,
+            "--label",
+            f"{LABEL}={self._holder}",
+            "--network",
+            network,
+            "--user",
+            self._user,
+            "--cap-drop",
+            "ALL",
+            "--security-opt",
+            "no-new-privileges",
             # An image may define an entrypoint.
-            *("--entrypoint", ""),
+            "--entrypoint",
+            "",
             *(("--interactive",) if command.stdin else ()),
-            *("--workdir", self._workdir(command.cwd)),
+            "--workdir",
+            self._workdir(command.cwd),
             *(word for mount in self._mount_options() for word in ("--mount", mount)),
         )
 

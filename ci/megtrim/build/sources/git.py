@@ -22,10 +22,26 @@ from megtrim.util.value import Value
 
 _FETCH_TIMEOUT_S = 1800.0
 _SETTINGS = (
-    *("-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false", "-c", "credential.helper="),
-    *("-c", "gc.auto=0", "-c", "maintenance.auto=false", "-c", "safe.directory=*"),
-    *("-c", "http.followRedirects=false", "-c", "fetch.recurseSubmodules=false"),
-    *("-c", "submodule.recurse=false", "-c", "advice.detachedHead=false"),
+    "-c",
+    "core.hooksPath=/dev/null",
+    "-c",
+    "core.fsmonitor=false",
+    "-c",
+    "credential.helper=",
+    "-c",
+    "gc.auto=0",
+    "-c",
+    "maintenance.auto=false",
+    "-c",
+    "safe.directory=*",
+    "-c",
+    "http.followRedirects=false",
+    "-c",
+    "fetch.recurseSubmodules=false",
+    "-c",
+    "submodule.recurse=false",
+    "-c",
+    "advice.detachedHead=false",
 )
 _ENV = {
     "GIT_CONFIG_NOSYSTEM": "1",
@@ -41,9 +57,17 @@ _ENV = {
 _HEADER_VARIABLE = "MEGTRIM_GIT_HEADER"
 _UNKNOWN_HOST = "Host key verification failed"
 REFUSALS = (
-    *("Authentication failed", "could not read", "not found", "error: 401", "error: 403"),
-    *("error: 404", "not our ref", "unadvertised object", "does not appear to be a git repository"),
-    *("Permission denied", _UNKNOWN_HOST),
+    "Authentication failed",
+    "could not read",
+    "not found",
+    "error: 401",
+    "error: 403",
+    "error: 404",
+    "not our ref",
+    "unadvertised object",
+    "does not appear to be a git repository",
+    "Permission denied",
+    _UNKNOWN_HOST,
 )
 _ADVICE = (
     "fatal: Could not read from remote repository.",
@@ -52,7 +76,8 @@ _ADVICE = (
 )
 """What git adds to whatever ssh said, also where no one was asked for any rights."""
 
-_LINK_MODE, _FILE_MODES = "160000", ("100644", "100755")
+_LINK_MODE = "160000"
+_FILE_MODES = ("100644", "100755")
 _BRANCH_TIMEOUT_S = 30.0
 _REMOTE = "refs/remotes/origin/"
 _TAG = re.compile(r"([0-9a-f]{40})\trefs/tags/(v[0-9]+\.[0-9]+\.[0-9]+)(\^\{\})?")
@@ -72,7 +97,9 @@ _KEY = re.compile(
     re.ASCII,
 )
 _HOST_LINE = re.compile(r"[A-Za-z0-9.,:\[\]-]{1,500} [a-z0-9@.-]{1,60} [A-Za-z0-9+/=]{1,2000}")
-_START_S, _PAUSE_S, _ADD_TIMEOUT_S = 10.0, 0.01, 60.0
+_START_S = 10.0
+_PAUSE_S = 0.01
+_ADD_TIMEOUT_S = 60.0
 _TIMEOUT_S = 120.0
 
 
@@ -142,7 +169,9 @@ class SourceRepository:
 
     def tree(self, commit: str = "HEAD") -> Tree:
         sha = self._ask("rev-parse", "--verify", f"{commit}^{{commit}}").strip()
-        files, links, modules = [], {}, ""
+        files = []
+        links = {}
+        modules = ""
         for entry in self._ask("ls-tree", "-r", "-z", "--full-tree", sha).split("\0"):
             facts, _, path = entry.partition("\t")
             mode, _, blob = facts.partition(" ")
@@ -286,7 +315,8 @@ def by_ssh(url: RepositoryUrl, host_keys: str) -> str:
 def hold(key: str, host_keys: str, processes: ProcessRunner) -> Iterator[Mapping[str, str]]:
     """Yield the variables by which git uses the key, until the block ends. Raises InputError."""
     with tempfile.TemporaryDirectory(prefix="megtrim-ssh-") as place:
-        agent, known = Path(place, "agent"), Path(place, "known-hosts")
+        agent = Path(place, "agent")
+        known = Path(place, "known-hosts")
         known.write_text(KNOWN_HOSTS + host_keys, encoding="ascii")
         # Without -D it would leave our group, and outlive a job that is cut off.
         command = Command(argv=("ssh-agent", "-D", "-a", str(agent)), timeout_s=0)

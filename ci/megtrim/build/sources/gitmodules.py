@@ -159,7 +159,8 @@ def _submodule(section: _Section, shown: str) -> Submodule:
     for key in ("path", "url"):
         if not section.values.get(key, ("", 0))[0]:
             raise _make_error(shown, section.line, f"no {key}", f"a {key} of each submodule")
-    (path, line), (url, url_line) = section.values["path"], section.values["url"]
+    path, line = section.values["path"]
+    url, url_line = section.values["url"]
     flaw = check_path(path)
     if flaw:
         raise _make_error(shown, line, path, f"the path of a folder in the tree, not {flaw}")

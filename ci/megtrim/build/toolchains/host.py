@@ -16,7 +16,8 @@ def find(
 ) -> Toolchain:
     del wanted, relocations  # it always builds for this machine
     for cxx_name, c_name in _PAIRS:
-        cxx, c = processes.which(cxx_name), processes.which(c_name)
+        cxx = processes.which(cxx_name)
+        c = processes.which(c_name)
         if cxx and c:
             return Toolchain(
                 kind="host",

@@ -92,7 +92,8 @@ def find(
         ndk=str(root),
         includes=str(root / _TOOLCHAIN_FILE),
         settings=(
-            *(("ANDROID_ABI", name), ("ANDROID_PLATFORM", f"android-{api}")),
+            ("ANDROID_ABI", name),
+            ("ANDROID_PLATFORM", f"android-{api}"),
             *((("ANDROID_STL", wanted.stl),) if wanted.stl else ()),
         ),
         sysroot=root / _LIBRARIES if wanted.stl == "c++_shared" else None,
@@ -134,7 +135,8 @@ def _text(root: Path, name: str, processes: ProcessRunner) -> str:
 def _check_level(api: int, abi: str, levels: str, release: str) -> None:
     try:
         known = json.loads(levels)
-        lowest, highest = int(known["min"]), int(known["max"])
+        lowest = int(known["min"])
+        highest = int(known["max"])
     except (ValueError, TypeError, LookupError, OverflowError, RecursionError):
         msg = f"{_LEVELS} of NDK {release}: expected the lowest and the highest API level"
         raise InputError(msg, hint="unpack the NDK again") from None

@@ -67,7 +67,8 @@ def gate(report: Path) -> int:
 
 def read_report(report: Path, read: Callable[..., T]) -> T | EarlyExit:
     """Raises InfrastructureFailure where it left neither a verdict nor how it ended."""
-    path, left = report / VERDICT_FILE, report / limits.ENDING_FILE
+    path = report / VERDICT_FILE
+    left = report / limits.ENDING_FILE
     if path.is_file():
         if left.exists():  # one of them is older
             msg = f"{report}: found {VERDICT_FILE} and {limits.ENDING_FILE}, expected one of them"

@@ -57,7 +57,8 @@ and GITHUB_REPOSITORY, the project's own repository.
 @click.argument("project", type=PATH)
 @click.option("--trusted", type=PATH, required=True, help="Checkout of the base commit.")
 @click.option(
-    *("--config", "-c"),
+    "--config",
+    "-c",
     default="megtrim.yaml",
     show_default=True,
     help="The configuration, relative to PROJECT.",
@@ -148,13 +149,15 @@ def _read_engine(folder: Path, config: str) -> tuple[str, PurePosixPath]:
     document = parse_document(raw, file=str(folder / path))
     section = document.data.get("engine")
     keys = section if isinstance(section, dict) else {}
-    kind, source = keys.get("kind"), keys.get("source")
+    kind = keys.get("kind")
+    source = keys.get("source")
     if not isinstance(source, str) or not isinstance(kind, str):
         return "", TOP  # megtrim's own engine, or a mistake that the trim reports
     parts: list[str] = []
     for part in (*path.parent.parts, *PurePosixPath(source).parts):
         if part == "/" or (part == ".." and not parts):
-            found, expected = repr(source[:80]), "a folder of the repository, or a submodule"
+            found = repr(source[:80])
+            expected = "a folder of the repository, or a submodule"
             raise ConfigError([document.problem(("engine", "source"), found, expected)])
         if part == "..":
             parts.pop()
@@ -184,7 +187,8 @@ def _submodule_path(text: str) -> PurePosixPath:
 
 def _own_url() -> str:
     env = open_processes().env
-    server, name = env.get("GITHUB_SERVER_URL", ""), env.get("GITHUB_REPOSITORY", "")
+    server = env.get("GITHUB_SERVER_URL", "")
+    name = env.get("GITHUB_REPOSITORY", "")
     if not server or not name:
         msg = "the project's own repository is not known"
         raise InputError(msg, hint=f"name it with --url; {ENGINE_KEY} is for its engine's alone")

@@ -51,7 +51,8 @@ for command in (quarantine, restore):
 @devices.command("list")
 @_names_argument
 @click.option(
-    *("--facts", "with_facts"),
+    "--facts",
+    "with_facts",
     is_flag=True,
     help="Also ask each machine for its facts, such as model and temperature.",
 )
@@ -77,8 +78,10 @@ def list_devices(asked: DeviceSelector, with_facts: bool, as_json: bool) -> None
 
 
 def _describe(row: InventoryRow, room: PoolState) -> dict[str, Any]:
-    standing, now = row.standing, room.now()
-    put, holder = standing.quarantine, standing.holder
+    standing = row.standing
+    now = room.now()
+    put = standing.quarantine
+    holder = standing.holder
     return {
         "name": standing.name,
         "entry": standing.entry,
@@ -174,7 +177,8 @@ def recover(asked: DeviceSelector, as_json: bool) -> int:
     help="Environment variable for the program; repeatable.",
 )
 @click.option(
-    *("--timeout", "timeout_s"),
+    "--timeout",
+    "timeout_s",
     metavar="SECONDS",
     type=click.IntRange(1, 7 * 86_400),
     default=600,

@@ -91,7 +91,7 @@ def asking(command: Callable[..., Any]) -> Callable[..., Any]:
             "--class", "cpu_class", metavar="NAME", help="Only devices of this CPU class."
         ),
         click.option(
-            *("--config", "-c"), type=PATH, default=_CONFIG, show_default=True, help=_CONFIGURED
+            "--config", "-c", type=PATH, default=_CONFIG, show_default=True, help=_CONFIGURED
         ),
         out_option("Folder for runs on this machine itself."),
         json_option,
@@ -216,7 +216,8 @@ def _is_called(row: InventoryRow, name: str) -> bool:
 
 
 def sought(listed: InventoryRow) -> str:
-    standing, settings = listed.standing, listed.entry.spec.settings
+    standing = listed.standing
+    settings = listed.entry.spec.settings
     if standing.presence is not ConnectionState.ABSENT or standing.detail:
         return ""
     wanted = [f"serial {settings.serial}"] if settings.serial else []

@@ -29,7 +29,8 @@ def quarantine(asked: DeviceSelector, reason: str, as_json: bool) -> None:
     stock = asked.stock()
     rows = []
     for row in asked.select(stock):
-        name, records = row.standing.name, stock.room.records
+        name = row.standing.name
+        records = stock.room.records
         put = [records.quarantine(key, name, reason, Author.PERSON) for key in _known_keys(row)]
         text = f"quarantined because {put[0].reason}"
         rows.append({"name": name, "key": row.standing.key, "text": text})

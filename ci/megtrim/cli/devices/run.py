@@ -52,12 +52,13 @@ def _list_files(request: RunRequest) -> tuple[Path, ...]:
     if not request.argv:
         msg = "found no program, expected [NAME] -- PROGRAM [ARG]..."
         raise InputError(msg, hint="for example megtrim devices run pixel-6 -- ./benchmark")
-    program, *more = files = (Path(request.argv[0]), *request.put)
+    program = Path(request.argv[0])
+    files = (program, *request.put)
     if not program.is_file():
         msg = f"there is no file {program} on this machine to copy to the device"
         hint = "to run a program that is on the device, give a script that calls it"
         raise InputError(msg, hint=hint)
-    missing = next((file for file in more if not file.is_file()), None)
+    missing = next((file for file in request.put if not file.is_file()), None)
     if missing is not None:
         msg = f"--put {missing}: found no file of that name on this machine"
         raise InputError(msg, hint="a file that is on the device already needs no --put")

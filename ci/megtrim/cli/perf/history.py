@@ -81,7 +81,9 @@ def _headline(series: Series) -> str:
 
 
 def _describe(dated: DatedChange) -> str:
-    change, good, bad = dated.change, dated.last_good, dated.first_bad
+    change = dated.change
+    good = dated.last_good
+    bad = dated.first_bad
     share, low, high = (100 * (ratio - 1) for ratio in (change.ratio, change.lower, change.upper))
     word = "slower" if change.direction is Direction.SLOWER else "faster"
     size = f"{word}: {share:+.1f} % ({low:+.1f} to {high:+.1f})"
@@ -173,7 +175,10 @@ def _show_ratios(found: Sequence[PerformanceRow]) -> str:
     head = ("scenario", "contestant", "stage", "device", "A ms", "B ms", "B / A", "interval")
     rows = [
         (
-            *(row.scenario, row.experiment, ratio.stage, row.device),
+            row.scenario,
+            row.experiment,
+            ratio.stage,
+            row.device,
             *(f"{time.median_ms:.3f}" for time in row.times),
             f"{ratio.ratio:.3f}",
             f"{ratio.lower:.3f} to {ratio.upper:.3f}" + " *" * (ratio.different is Answer.YES),

@@ -44,11 +44,12 @@ DEFAULT_CONFIG = Path("megtrim.yaml")
 )
 @click.command("list")
 @click.option(
-    *("--config", "-c"), type=PATH, help="The configuration. [default: megtrim.yaml, if any]"
+    "--config", "-c", type=PATH, help="The configuration. [default: megtrim.yaml, if any]"
 )
 @engine_option
 @click.option(
-    *("--experiment", "names"),
+    "--experiment",
+    "names",
     multiple=True,
     metavar="NAME",
     help="Only the experiment of this name; repeatable.",

@@ -88,7 +88,8 @@ def expect_real_devices(scenarios: Iterable[Scenario], session: Session, *, emul
     help="Pairs of processes at most, instead of perf.budget; a clear answer ends it earlier.",
 )
 @click.option(
-    *("--evidence", "folders"),
+    "--evidence",
+    "folders",
     type=PATH,
     multiple=True,
     metavar="DIR",

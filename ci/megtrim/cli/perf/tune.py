@@ -91,7 +91,8 @@ def tune_flags(
     tuned = None
     if winner := search.winner:
         (experiment,) = find_experiments([winner])
-        situation, own = look_at(chosen, session), own_flags(chosen, session)
+        situation = look_at(chosen, session)
+        own = own_flags(chosen, session)
         _, toolchain = split(str(options.config))
         tuned = make_tuned(experiment, chosen, situation, own, loaded, name, toolchain=toolchain)
     if options.as_json:

@@ -69,7 +69,8 @@ def leave_sizes(
 def ask_github(
     sha: str, options: Options, origin: Origin, processes: ProcessRunner, remote: str
 ) -> Baseline:
-    token, home = processes.env.get("GITHUB_TOKEN", "").strip(), _REMOTE.fullmatch(remote.strip())
+    token = processes.env.get("GITHUB_TOKEN", "").strip()
+    home = _REMOTE.fullmatch(remote.strip())
     if not token or home is None:
         msg = f"--against {options.against}: found no sizes of {sha[:12]}"
         raise InputError(msg, hint=_HINT)
@@ -77,7 +78,8 @@ def ask_github(
     url = processes.env.get("GITHUB_API_URL", event.api_url)
     api = Api(url, token, user_agent=f"megtrim/{version('megtrim')}")
     answer = api.get(f"/repos/{home[1]}")
-    branch, number = text_at(answer, "default_branch"), number_at(answer, "id")
+    branch = text_at(answer, "default_branch")
+    number = number_at(answer, "id")
     found = find(
         api,
         replace(event, default_branch=branch, repository_id=number),

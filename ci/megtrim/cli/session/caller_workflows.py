@@ -71,7 +71,8 @@ def choose_kit(
         first = min(pins, key=lambda pin: pin.sha)
         named = first.repository
         if len(pins) == 1 and not (upgrading or version or sha):
-            version, sha = first.version, first.sha
+            version = first.version
+            sha = first.sha
     server = processes.env.get("GITHUB_SERVER_URL") or _SERVER
     repository = parse_kit(named, server)
     expect_plain("repository", repository)

@@ -16,7 +16,12 @@ _TIMEOUT_S = 120.0
 _NAME = re.compile(r"(?!\.)[A-Za-z0-9_.-]{1,100}", re.ASCII)
 _NUMBER = re.compile(r"[1-9][0-9]{0,9}", re.ASCII)
 _SETTINGS = (
-    *("-c", "safe.directory=*", "-c", "core.fsmonitor=false", "-c", "log.showSignature=false"),
+    "-c",
+    "safe.directory=*",
+    "-c",
+    "core.fsmonitor=false",
+    "-c",
+    "log.showSignature=false",
     "--no-optional-locks",
 )
 
@@ -25,7 +30,8 @@ def read_origin(
     file: Path, processes: ProcessRunner, *, name: str = "", named: Iterable[Path] = ()
 ) -> Origin:
     """``name``: what it is called, if not as its file; ``named``: the files that it names."""
-    folder, name = file.parent.resolve(), name or file.name
+    folder = file.parent.resolve()
+    name = name or file.name
     alone = Origin(project=folder.name, config=name, megtrim=version("megtrim"))
 
     def ask(*arguments: str) -> str:
@@ -43,7 +49,8 @@ def read_origin(
     inside = sorted({str(each) for each in elsewhere if each.is_relative_to(top)})
     changes = ask_git(folder, processes, *status, "--", ".", *inside)
     if changes is None:  # a commit that may not be what is here is not named
-        commit, seconds = "", ""
+        commit = ""
+        seconds = ""
     return Origin(
         project=_name_project(processes.env, remote) or top.name,
         config=str(prefix / name),

@@ -155,7 +155,8 @@ _HINT = "`megtrim model show FILE` prints what a model takes"
 
 def expect_runnable_models(loaded: LoadedConfig, engine: Engine) -> tuple[str, ...]:
     """All mistakes are reported at once; what only the engine can read passes."""
-    problems, warnings = [], []
+    problems = []
+    warnings = []
     for at, model in enumerate(loaded.config.models):
         facts = _read_facts(loaded, model)
         if facts is None:

@@ -158,7 +158,8 @@ def _make_request(
     invocation = read_invocation(options, keep_set=loaded.config.keep_set)
     traces = options.traces
     brought = read_brought(traces, config=invocation.config) if traces else {}
-    named, name = list_named_files(loaded), options.config.name
+    named = list_named_files(loaded)
+    name = options.config.name
     origin = read_origin(loaded.path, processes, name=name, named=named)
     final = "" if is_in_workflow() else f"{invocation.out or DEFAULT_OUT}/{FINAL_FOLDER}"
     keep_set = loaded.resolve(loaded.config.keep_set)
@@ -187,7 +188,8 @@ def _make_request(
 def _find_base(options: Options, console: Console) -> StageFolder | None:
     if options.base is None:
         return None
-    store, name = Store(options.base.resolve()), task_name(PLAIN)
+    store = Store(options.base.resolve())
+    name = task_name(PLAIN)
     found = store.previous(Stage.BUILD, BuildResult, name)
     if found is None:
         other = store.holds_foreign(Stage.BUILD, name)
@@ -233,8 +235,10 @@ def open_applications(loaded: LoadedConfig, processes: ProcessRunner) -> dict[st
 
 
 def describe(session: Session) -> None:
-    services, console = session.services, session.services.console
-    identity, toolchain = services.engine.identity(), services.toolchain
+    services = session.services
+    console = session.services.console
+    identity = services.engine.identity()
+    toolchain = services.toolchain
     commit = f" at {identity.commit[:12]}" if identity.commit else ""
     console.say(f"engine     {identity.kind}{commit}, digest {identity.digest[:12]}")
     if identity.dirty:
@@ -310,7 +314,8 @@ def read_trends(options: Options, origin: Origin, console: Console) -> tuple[Siz
     own. Quick trims have trends of their own. A damaged file is a warning, and costs itself alone.
     Raises InputError if there is no such folder.
     """
-    folder, quick = options.history, options.quick
+    folder = options.history
+    quick = options.quick
     if folder is None:
         return ()
     found = read_folder(folder, SIZE_FILES).until(read_now())

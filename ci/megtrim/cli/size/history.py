@@ -117,7 +117,8 @@ def _make_row(point: SizePoint) -> tuple[str, ...]:
 
 
 def _sum_up(trend: SizeTrend) -> Iterator[str]:
-    first, newest = trend.points[0], trend.points[-1]
+    first = trend.points[0]
+    newest = trend.points[-1]
     if len(trend.points) > 1:
         share = f" ({trend.growth_bytes / first.size_bytes:+.1%})" if first.size_bytes else ""
         commits = f"{count(len(trend.points), 'commit')} since {first.committed_at[:10]}"
@@ -127,13 +128,16 @@ def _sum_up(trend: SizeTrend) -> Iterator[str]:
         place = f"{step.commit[:_COMMIT_DIGITS]} on {step.committed_at[:10]}"
         yield f"changed most: {format_growth(step.growth_bytes or 0)} at {place}"
     if trend.max_bytes is not None and trend.left_bytes is not None:
-        left, most = trend.left_bytes, format_bytes(trend.max_bytes)
+        left = trend.left_bytes
+        most = format_bytes(trend.max_bytes)
         state = f"{format_bytes(left)} left" if left >= 0 else f"{format_bytes(-left)} over it"
         yield f"budget: {format_bytes(newest.size_bytes)} of {most}, {state}"
 
 
 def _draw_bars(sizes: Sequence[int]) -> str:
     shown = sizes[-_MOST_BARS:]
-    low, high = min(shown), max(shown)
-    highest, span = len(_BARS) - 1, high - low or 1
+    low = min(shown)
+    high = max(shown)
+    highest = len(_BARS) - 1
+    span = high - low or 1
     return "".join(_BARS[(each - low) * highest // span] for each in shown)

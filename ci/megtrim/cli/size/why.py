@@ -145,7 +145,8 @@ def why(
     trim = None
     if file is not None:
         origins = read_map(link_map) if link_map else None
-        name, found = str(file), read_graph(read_linked(file), origins, source=str(file))
+        name = str(file)
+        found = read_graph(read_linked(file), origins, source=str(file))
     else:
         trim = open_trim(options, (PLAIN, REDUCED))
         kept = explain_kept(thing, program, trim)
@@ -307,7 +308,8 @@ _MOST_PLACES = 20
 
 def explain_kept(thing: str, program: str | None, trim: TrimResults) -> dict[str, Any] | None:
     keep = references.read_keep(trim.session)
-    held, users = list_held_regions(trim.session.results), keep.regions()
+    held = list_held_regions(trim.session.results)
+    users = keep.regions()
     # They read all sources of the engine, which most things that are asked about do not need.
     open_names = cache(lambda: NameTable(trim.session.services.engine.texts()))
     wanted = thing
@@ -343,7 +345,8 @@ def _describe_regions(
 
 
 def iter_kept_lines(facts: dict[str, Any], top: int) -> Iterator[str]:
-    regions, left_out = facts.get("regions", []), facts.get("left_out", [])
+    regions = facts.get("regions", [])
+    left_out = facts.get("left_out", [])
     is_tag = facts["kind"] == ThingKind.TAG
     yield f"{facts['kind']} {facts['name']}"
     if not is_tag:

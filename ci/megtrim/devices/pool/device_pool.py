@@ -34,7 +34,9 @@ from megtrim.devices.pool.recovery import (
 from megtrim.util.errors import InfrastructureFailure, InputError
 from megtrim.util.value import Value
 
-_MINUTE_S, _HOUR_S, _DAY_S = 60, 3600, 86_400
+_MINUTE_S = 60
+_HOUR_S = 3600
+_DAY_S = 86_400
 
 
 class MachineState(StrEnum):
@@ -124,11 +126,14 @@ class PoolState(Value):
 
 def report_wait(what: str, shared: PoolState) -> Callable[[Sequence[Holder]], None]:
     """Return what reports a wait, at intervals; it raises MachineBusy after too long a wait."""
-    timeouts, began_s, said_s = shared.timeouts, time.monotonic(), float("-inf")
+    timeouts = shared.timeouts
+    began_s = time.monotonic()
+    said_s = float("-inf")
 
     def report(holders: Sequence[Holder]) -> None:
         nonlocal said_s
-        now, now_s = shared.now(), time.monotonic()
+        now = shared.now()
+        now_s = time.monotonic()
         held = "; ".join(f"{who} for {age(now - who.since)}" for who in holders) or "another job"
         if now_s - began_s >= timeouts.wait_s:
             waited = age(timedelta(seconds=timeouts.wait_s))

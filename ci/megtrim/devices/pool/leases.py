@@ -174,7 +174,8 @@ class Holder(StateFile):
 
 
 def name_holder(env: Mapping[str, str]) -> str:
-    repository, run = env.get("GITHUB_REPOSITORY", ""), env.get("GITHUB_RUN_ID", "")
+    repository = env.get("GITHUB_REPOSITORY", "")
+    run = env.get("GITHUB_RUN_ID", "")
     job = f"{repository} run {run}" if repository and run else env.get("USER", "")
     return clean_line(job)[:_LONGEST_NAME] or f"user {os.getuid()}"
 

@@ -126,7 +126,8 @@ class RunFiles:
             self._kept &= ours
             self._free_kb = free_kb(reply) or 0
         if self._free_kb < needed_kb:
-            label, has = self._link.label, self._free_kb / 1024
+            label = self._link.label
+            has = self._free_kb / 1024
             msg = (
                 f"{label}: {has:.1f} MiB are free, {needed_kb / 1024:.1f} MiB are needed "
                 f"for {file.name} (twice its size)"
@@ -203,7 +204,8 @@ class RunFiles:
     ) -> tuple[str, ...]:
         if loader not in self._present:
             self.copy_pending((loader,))
-        there, of_android = self._present[loader], Needs(loader=loader).of_android
+        there = self._present[loader]
+        of_android = Needs(loader=loader).of_android
         if there and not of_android:
             return ()
         if of_android and not there:
@@ -233,7 +235,8 @@ def open_directory(link: Transport, spec: DeviceSpec, *, root: str) -> Iterator[
     timeouts = spec.timeouts
     run = f"run-{secrets.token_hex(6)}"
     patience_s = timeouts.call_s
-    absolute, directory = root, None
+    absolute = root
+    directory = None
     try:
         reply = call(link, ENTER_SCRIPT, root, run, timeout_s=timeouts.call_s)
         entry = parse_setup(reply)
@@ -315,7 +318,8 @@ class RemoteDirectory(RunFiles):
         timeout_s: float,
         on_line: Callable[[str], None] | None,
     ) -> tuple[ProgramRun, int | None]:
-        step, mark = f"running {argv[0]}", new_nonce()
+        step = f"running {argv[0]}"
+        mark = new_nonce()
         limit_s = max(1, math.ceil(timeout_s))
         # The machine itself ends a program that is too slow; this is for a machine that cannot.
         patience_s = limit_s + self._timeouts.transfer_s(0)

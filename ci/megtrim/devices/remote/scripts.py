@@ -58,7 +58,9 @@ class ExitReport(Value):
 def parse_setup(text: str) -> SetupReply | None:
     """Return None if something is missing."""
     fields = dict(_LINE.findall(text))
-    root, program, free = fields.get("root", ""), fields.get("sum", ""), fields.get("free", "")
+    root = fields.get("root", "")
+    program = fields.get("sum", "")
+    free = fields.get("free", "")
     if not root.startswith("/") or program not in _ALGORITHMS or not _NUMBER.fullmatch(free):
         return None
     names = (value for key, value in _LINE.findall(text) if key == "file")
@@ -96,9 +98,11 @@ def parse_exit(text: str) -> ExitReport | None:
     rc = fields.get("rc", "")
     if made is None or not _NUMBER.fullmatch(rc):
         return None
-    began, ended = fields.get("began", ""), fields.get("ended", "")
+    began = fields.get("began", "")
+    ended = fields.get("ended", "")
     timed = _SECONDS.fullmatch(began) and _SECONDS.fullmatch(ended)
-    free, pid = fields.get("free", ""), fields.get("pid", "")
+    free = fields.get("free", "")
+    pid = fields.get("pid", "")
     return ExitReport(
         rc=int(rc),
         late=fields.get("late") == "yes",

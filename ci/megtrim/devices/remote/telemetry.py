@@ -146,7 +146,8 @@ _SENSOR = re.compile(r"mValue=(-?\d{1,4}(?:\.\d{1,6})?)\b.{0,40}?\bmType=(\d{1,3
 _HEX = re.compile(r"(?:0x)?([0-9a-f]{1,8})", re.ASCII)
 _NOT_IN_NAME = re.compile(r"[^\w.:+-]", re.ASCII)
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
-_SENSOR_OF_CPU, _SENSOR_OF_BATTERY = 0, 2
+_SENSOR_OF_CPU = 0
+_SENSOR_OF_BATTERY = 2
 _FIRMWARE = ("under-voltage", "frequency-capped", "throttled", "soft-temperature-limit")
 """Current throttling, as the firmware of a board reports it, from the lowest bit on."""
 _CHARGING = {"2": True, "5": True, "3": False, "4": False} | {
@@ -159,8 +160,21 @@ _CHARGING = {"2": True, "5": True, "3": False, "4": False} | {
 """Keys as ``dumpsys battery`` numbers them, and as the kernel names them."""
 _FACT_NAMES = frozenset(
     {
-        *("machine", "kernel", "fingerprint", "model", "ABIs", "Android", "API", "patch level"),
-        *("system", "CPU features", "cores", "governor", "memory", "storage", "boot id"),
+        "machine",
+        "kernel",
+        "fingerprint",
+        "model",
+        "ABIs",
+        "Android",
+        "API",
+        "patch level",
+        "system",
+        "CPU features",
+        "cores",
+        "governor",
+        "memory",
+        "storage",
+        "boot id",
     }
 )
 
@@ -291,7 +305,8 @@ def _tenths(text: str) -> list[float]:
 
 
 def _percent(level: str, scale: str) -> int | None:
-    value, whole = _within(level, 0, 10**6), _within(scale, 1, 10**6)
+    value = _within(level, 0, 10**6)
+    whole = _within(scale, 1, 10**6)
     if value is None or whole is None or value > whole:
         return None
     return value * 100 // whole

@@ -140,7 +140,8 @@ def tune_machine(
     say: Callable[[str], None],
 ) -> Iterator[Tuning]:
     """``before``: the reading at set-up. Raises InputError for impossible settings."""
-    governor, mask = settings.governor, cpu_mask(settings.cpus)
+    governor = settings.governor
+    mask = cpu_mask(settings.cpus)
     answers: dict[str, str] = {}
     try:
         if governor or mask:

@@ -87,7 +87,8 @@ def look_at(scenario: Scenario, session: Session, *, here: bool = True) -> Situa
 
 
 def find_files(task: Task, session: Session) -> ContestFiles:
-    scenario, variant = scenario_of(task), trimmed_variant(task)
+    scenario = scenario_of(task)
+    variant = trimmed_variant(task)
     reference = BASE if compares_with_base(task) else PLAIN
     rival = dict(list_trimmed(session.request.config))[variant] if variant else PLAIN
     inputs = scenario.settings.inputs
@@ -110,8 +111,10 @@ def measure_task(
     keep: Callable[[ContestRuns], None] = lambda _: None,
 ) -> tuple[DeviceIdentity, ContestResult | str]:
     """Return the machine and its times, or what its CPU does not have; ``keep`` gets the runs."""
-    device, files = session.services.device(scenario_of(task)), find_files(task, session)
-    say, machine = session.services.console.say, session.services.toolchain.machine
+    device = session.services.device(scenario_of(task))
+    files = find_files(task, session)
+    say = session.services.console.say
+    machine = session.services.toolchain.machine
 
     def attempt(lease: Lease) -> tuple[DeviceIdentity, ContestResult | str]:
         who = DeviceIdentity(name=lease.name, kind=lease.kind, facts=lease.facts())
@@ -162,7 +165,8 @@ def _plan_experiment(
     other, name = (experiment, str(Variant.BASE)) if since_base else (baseline, BASELINE)
     alone = experiment.name == name
     # A scenario's own tolerance may cover what an experiment's does not.
-    allowed, usual = scenario.settings.allowed, experiment.tolerance
+    allowed = scenario.settings.allowed
+    usual = experiment.tolerance
     tolerance = Tolerance(
         absolute=max(allowed.absolute, usual.absolute),
         relative=max(allowed.relative, usual.relative),
@@ -196,7 +200,8 @@ def _plan_trimming(scenario: Scenario, variant: str, session: Session) -> Contes
         command = StepCommand(step=step, argv=compose(arguments), iterations=ITERATIONS)
         return Contestant(name=name, commands=(command,))
 
-    reference, rival = make(Side.REFERENCE, Variant.PLAIN), make(Side.RIVAL, variant)
+    reference = make(Side.REFERENCE, Variant.PLAIN)
+    rival = make(Side.RIVAL, variant)
     return _make_contest(scenario, session, reference, rival, scenario.settings.allowed)
 
 
@@ -218,7 +223,8 @@ def _make_contest(
     tolerance: Tolerance,
 ) -> Contest:
     perf = session.request.config.perf
-    budget, criterion = perf.contest_budget, perf.criterion
+    budget = perf.contest_budget
+    criterion = perf.criterion
     if rival is None:  # nothing is decided, so what decides is no reason to measure again
         budget = replace(budget, rounds=FEWEST_ROUNDS)
         criterion = Criterion(other_load=criterion.other_load)

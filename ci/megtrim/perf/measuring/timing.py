@@ -103,13 +103,15 @@ class _Measurement:
         if any(contestant.searches for _, contestant in self._contest.sides):
             rounds = self._contest.budget.rounds
             self._lines.say_now(f"    time  a search in each process, so {rounds} rounds at most")
-        status, reason = PerformanceStatus.MEASURED, ""
+        status = PerformanceStatus.MEASURED
+        reason = ""
         try:
             self._check_outputs()
             self._choose_lengths()
             self._take_samples()
         except ContestEnded as ended:
-            status, reason = ended.status, ended.message
+            status = ended.status
+            reason = ended.message
         return ContestResult(
             status=status,
             reason=reason,
@@ -147,7 +149,8 @@ class _Measurement:
 
     def _find_lengths(self) -> tuple[int, int]:
         side, contestant = self._contest.sides[0]
-        count, short_s = 10, self._runs.run_measured(side, contestant, iterations=1).wall_s
+        count = 10
+        short_s = self._runs.run_measured(side, contestant, iterations=1).wall_s
         while count < _MOST_BY_LENGTH:
             more_s = self._runs.run_measured(side, contestant, iterations=count).wall_s - short_s
             if more_s >= _LENGTH_S:
@@ -158,7 +161,8 @@ class _Measurement:
         return 1, count
 
     def _take_samples(self) -> None:
-        budget, sides = self._contest.budget, self._contest.sides
+        budget = self._contest.budget
+        sides = self._contest.sides
         wanted = budget.rounds if len(sides) > 1 else FEWEST_ROUNDS
         turns = plan_turns(
             [contestant.name for _, contestant in sides],
@@ -188,7 +192,8 @@ class _Measurement:
         ]
         for run in made:
             self._note_conditions(run)
-        lengths, other_load = self._lengths, self._contest.criterion.other_load
+        lengths = self._lengths
+        other_load = self._contest.criterion.other_load
         if len(lengths) > 1:
             return make_sample_by_length(turn, made, lengths, other_load=other_load)
         warmups = contestant.commands[-1].step.warmups
@@ -261,7 +266,8 @@ def compare_in_order(
         msg = f"{len(found)} outputs, expected {len(expected)}"
         raise ContestEnded(PerformanceStatus.WRONG_OUTPUTS, msg)
     for place, (first, second) in enumerate(zip(expected, found, strict=True)):
-        name, problem = f"output {place}", ""
+        name = f"output {place}"
+        problem = ""
         try:
             wanted = parse_dump(first, name=name, source=f"{name} of the reference")
             got = parse_dump(second, name=name, source=f"{name} of the rival")

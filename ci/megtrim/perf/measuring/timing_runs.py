@@ -154,7 +154,8 @@ class ContestRuns:
     ) -> ProgramRun:
         if command.step.cache is CacheUse.READS:
             self._directory.put(self._caches[side], self._files.names_of(side).algo_cache)
-        argv, given = (*command.argv, *more), {**self._environment, **(env or {})}
+        argv = (*command.argv, *more)
+        given = {**self._environment, **(env or {})}
         run = self._directory.run(argv, timeout_s=self._timeout_s, env=given, cpus=cpus)
         self.program_time_s += run.wall_s
         relocation_support.expect_loaded(self._machine, run)

@@ -255,7 +255,8 @@ def _bic(rest: NDArray[np.float64], parameters: int) -> float:
 def _describe(levels: NDArray[np.float64], steps: Sequence[int], place: int) -> Change:
     before, after = _sides(levels, steps, place)
     alike = _resemblance(_residuals(levels, steps))
-    start, first = steps[place] - len(before), steps[place]
+    start = steps[place] - len(before)
+    first = steps[place]
     last_good, first_bad = _date_range(np.concatenate([before, after]), alike)
     size = float(after.mean() - before.mean())
     _, (low, high) = _compare_means(before, after)

@@ -123,7 +123,8 @@ def compare_runs(
 
     A ratio's interval is that of MOVER (Donner and Zou 2012), on logarithms, for independent runs.
     """
-    first, second = _find_newest(before), _find_newest(after)
+    first = _find_newest(before)
+    second = _find_newest(after)
     return tuple(
         _compare_newest(
             key,
@@ -146,7 +147,8 @@ def _find_newest(runs: Iterable[HistoryRun]) -> dict[_TimeKey, _Measured]:
 
 
 def _compare_newest(key: _TimeKey, sides: Sequence[_Measured], *, only: str) -> PerformanceRow:
-    (run, first_row, before), (other, second_row, after) = sides[0], sides[-1]
+    run, first_row, before = sides[0]
+    other, second_row, after = sides[-1]
     scenario, contestant, stage, _ = key
     row = partial(
         PerformanceRow,

@@ -168,7 +168,8 @@ def list_slower(row: Row) -> tuple[RatioResult, ...]:
 
 def _make_record(night: Night, scenario: str, slower: tuple[Row, ...]) -> RegressionRecord:
     since = [row for row in slower if isinstance(row, PerformanceRow) and _is_against_base(row)]
-    last_good, first_bad = "", ""
+    last_good = ""
+    first_bad = ""
     if since:
         worst = max(since, key=lambda row: list_slower(row)[0].ratio)
         last_good, first_bad = _suspect(night, worst)
@@ -188,7 +189,8 @@ def _suspect(night: Night, row: PerformanceRow) -> tuple[str, str]:
     """Nights between the base and this one are fast or slow by what they are nearer to."""
     now = next((time_s for time_s in row.times if time_s.stage is TimeStage.INFERENCE), None)
     ratio = next((each for each in list_slower(row) if each.stage is TimeStage.INFERENCE), None)
-    last_good, first_bad = night.base, night.head
+    last_good = night.base
+    first_bad = night.head
     if now is None or ratio is None:
         return last_good, first_bad
     middle_ms = now.median_ms / ratio.ratio**0.5

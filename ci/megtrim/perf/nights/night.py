@@ -78,10 +78,13 @@ def _make_rows(row: Row) -> Iterator[PerformanceRow]:
 def _make_row(
     row: Row, experiment: str, times: tuple[StageTime, ...], ratios: tuple[RatioResult, ...]
 ) -> PerformanceRow:
-    status, reason = row.status, row.reason
+    status = row.status
+    reason = row.reason
     if not status.has_times or not times:
         status = PerformanceStatus.INFRASTRUCTURE if status.has_times else status
-        times, ratios, reason = (), (), reason or _NO_TIME
+        times = ()
+        ratios = ()
+        reason = reason or _NO_TIME
     elif not isinstance(row, PerformanceRow):
         status = status_of(ratios)
     return PerformanceRow(

@@ -178,7 +178,8 @@ def history_pictures(history: Sequence[HistorySeries]) -> tuple[HistoryPicture, 
 
 def _draw_history(series: HistorySeries) -> HistoryPicture:
     points = series.points[-MOST_NIGHTS:]
-    first, last = _day(points[0].date), _day(points[-1].date)
+    first = _day(points[0].date)
+    last = _day(points[-1].date)
     nights = Scale(low=first - _EDGE, high=last + _EDGE)
     lowest = min(point.time.lower_ms for point in points)
     times = around(lowest, max(_find_upper(point.time) for point in points))
@@ -247,9 +248,11 @@ _MOST_SIZE_PICTURES = 40
 _MOST_POINTS = 8
 _SIZE_TICKS = 4
 _LONGEST_NAME = 14
-_NEAR_X, _NEAR_Y = 0.24, 17.0
+_NEAR_X = 0.24
+_NEAR_Y = 17.0
 """Closer than this, as a share of the width and in pixels, two names would overlap."""
-_ABOVE, _BELOW = -13.0, 22.0
+_ABOVE = -13.0
+_BELOW = 22.0
 _LINE = 16.0
 
 

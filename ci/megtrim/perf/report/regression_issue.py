@@ -62,7 +62,8 @@ class IssueText(Value):
 
 
 def render_issue(action: IssueAction, where: NightPlace) -> IssueText:
-    record, body = action.record, ""
+    record = action.record
+    body = ""
     for most in _MOST_ROWS:
         parts = [*_parts(action, where, most), f"*{_HOW_IT_ENDS}*", _write_record(record)]
         body = "\n\n".join(part for part in parts if part)
@@ -100,7 +101,8 @@ def _title(record: RegressionRecord) -> str:
 
 
 def _parts(action: IssueAction, where: NightPlace, most: int) -> Iterator[str]:
-    record, rows = action.record, action.rows[:most]
+    record = action.record
+    rows = action.rows[:most]
     scenario = code(record.scenario)
     match record.state:
         case IssueState.FIXED:
@@ -151,7 +153,8 @@ def _comparisons(row: Row) -> Iterator[tuple[str, RatioResult, StageTime | None]
 def _suspects(record: RegressionRecord, where: NightPlace) -> str:
     if not record.last_good or record.last_good == record.first_bad:
         return ""
-    good, bad = record.last_good, record.first_bad
+    good = record.last_good
+    bad = record.first_bad
     span = f"after {code(good[:_COMMIT_DIGITS])}, up to {code(bad[:_COMMIT_DIGITS])}"
     compared = link("compare", f"{where.repository_url}/compare/{good}...{bad}")
     shown = f" ({compared})" if compared else ""

@@ -112,7 +112,8 @@ def trimming_lines(performance: Performance) -> tuple[TimeCells, ...]:
 
 def text(performance: Performance, *, width: int = 0) -> str:
     width = max(0, width - 2)
-    parts, room = [one_line(summarize(performance))], MOST_ROWS
+    parts = [one_line(summarize(performance))]
+    room = MOST_ROWS
     for table in tables(performance):
         lines = table.lines[:room]
         room -= len(lines)

@@ -132,16 +132,32 @@ _NUMBERS = (
 )
 """Flag, its name here, its kind, the values to try, and the default of every release."""
 _THREADS = (1, 2, 4)
-_CPUS, _SEARCHES = ("cpu", "cpu_default"), ("fast_run", "full_run")
+_CPUS = ("cpu", "cpu_default")
+_SEARCHES = ("fast_run", "full_run")
 _THREAD_FLAGS = ("multithread", "multithread_default")
 _LAYOUTS = ("enable_nchw44", "enable_nchw44_dot", "enable_nchw88")
 _RECORDS = ("record_comp_seq", "record_comp_seq2")
 _SWITCHES = (
-    *("weight_preprocess", "winograd_transform", *_LAYOUTS, "enable_ioc16"),
-    *("enable_fuse_preprocess", "enable_fuse_conv_bias_nonlinearity"),
-    *("enable_fuse_conv_bias_with_z", "optimize_for_inference", "enable_jit"),
-    *(*_RECORDS, "fake_first", "const_shape", "share_param_mem", "disable_mem_opt"),
-    *("no_sanity_check", "reproducible", "copy_to_host", "lite", "cpu_default", *_SEARCHES),
+    "weight_preprocess",
+    "winograd_transform",
+    *_LAYOUTS,
+    "enable_ioc16",
+    "enable_fuse_preprocess",
+    "enable_fuse_conv_bias_nonlinearity",
+    "enable_fuse_conv_bias_with_z",
+    "optimize_for_inference",
+    "enable_jit",
+    *_RECORDS,
+    "fake_first",
+    "const_shape",
+    "share_param_mem",
+    "disable_mem_opt",
+    "no_sanity_check",
+    "reproducible",
+    "copy_to_host",
+    "lite",
+    "cpu_default",
+    *_SEARCHES,
 )
 """Switches of every release that change how a CPU computes, but not what."""
 _INSTEAD: Mapping[str, tuple[str, ...]] = {
@@ -198,7 +214,8 @@ def neighbours(
 
 def _itself(scenario: Scenario, dialect: Dialect) -> Neighbour:
     settings = scenario.settings
-    arguments, threads = settings.args, settings.threads
+    arguments = settings.args
+    threads = settings.threads
     if settings.application is None:
         given = flags(arguments, dialect=dialect, source=scenario.id)
         # Flags override the number of threads, as on the scenario's own command line.
@@ -269,13 +286,17 @@ def _toggle_switch(
 ) -> Neighbour:
     shown = switch.replace("_", "-")
     if is_on(given, switch, dialect):
-        name, what, turned = f"without-{shown}", f"without --{shown}", without(given, switch)
+        name = f"without-{shown}"
+        what = f"without --{shown}"
+        turned = without(given, switch)
     else:
         turned = without(given, *_INSTEAD.get(switch, ()))
         along = _ALONG.get(switch, "")
         if along in dialect.switches:
             turned = set_flag(turned, along, None)
-        name, what, turned = shown, f"--{shown}", set_flag(turned, switch, None)
+        name = shown
+        what = f"--{shown}"
+        turned = set_flag(turned, switch, None)
     return replace(
         own,
         name=name,

@@ -178,11 +178,13 @@ def _builds(scenario: Scenario, session: Session) -> Iterator[Build]:
         yield Build(level=level, program=program, needs=needs, with_rest=level == _WITH_REST)
 
 
-_ALONE, _WITH_REST = "alone", "with rest"
+_ALONE = "alone"
+_WITH_REST = "with rest"
 """Of a program with deferred functions: how it runs without them and with them."""
 
 
-_TIMEOUTS, _LEAST_S = 20, 30.0
+_TIMEOUTS = 20
+_LEAST_S = 30.0
 """A trimmed program is as quick as the plain one: beyond this it hangs."""
 _LOOSE = 1e-3
 """Of the largest value: a search may take algorithms that add up in another order."""
@@ -228,7 +230,8 @@ def attempt(wanted: Attempt, lease: Lease, note: Note) -> RunObservation:
 
 
 def _judge_plain_run(wanted: Attempt, plain: RunResult) -> tuple[str, bool]:
-    how, said = _describe_ending(plain.run), _words(plain.run)
+    how = _describe_ending(plain.run)
+    said = _words(plain.run)
     if wanted.complains:
         spoke = ending(plain.run) in (
             RunOutcome.PASSED,
@@ -266,7 +269,9 @@ def _level(
 def judge_outcome(
     wanted: Attempt, plain: RunResult, seen: RunResult
 ) -> tuple[NeighbourOutcome, str]:
-    run, said, how = seen.run, _words(seen.run), _describe_ending(seen.run)
+    run = seen.run
+    said = _words(seen.run)
+    how = _describe_ending(seen.run)
     match ending(run):
         case RunOutcome.TIMEOUT:
             return NeighbourOutcome.HANGS, f"it did not end within {run.wall_s:.0f} s"

@@ -126,7 +126,8 @@ def _list_parts(
     rows: dict[tuple[str, str], list[tuple[str, ...]]] = defaultdict(list)
     sizes: dict[tuple[str, str], int | None] = {}
     for part, users in changes.came.items():
-        kind, name = kind_of(part), part.partition(" ")[2]
+        kind = kind_of(part)
+        name = part.partition(" ")[2]
         if kind == NAMELESS:
             continue
         size_bytes = known.get((kind, name))

@@ -166,7 +166,8 @@ def compare_inputs(before: InputPrint, after: BuildInputs, *, traced: bool = Fal
     causes = list_causes(before.made_from, digests)
     if not causes:
         return InputChanges()
-    known, prints = {*_cut(before.sources)}, _prints_of(after.sources)
+    known = {*_cut(before.sources)}
+    prints = _prints_of(after.sources)
     new_files = prints.keys() - known
     came, gone = _compare_kept(before, after)
     scenarios = {name: digest(text) for name, text in sorted(after.scenarios.items())}

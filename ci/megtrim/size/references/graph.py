@@ -163,7 +163,8 @@ def count_retained(graph: ReferenceGraph, starts: Iterable[int]) -> Numbers:
 
 def _post_order(following: list[list[int]]) -> list[int]:
     top = len(following) - 1
-    seen, order = {top}, []
+    seen = {top}
+    order = []
     ahead = [(top, iter(following[top]))]
     while ahead:
         number, rest = ahead[-1]

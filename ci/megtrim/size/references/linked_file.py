@@ -32,7 +32,8 @@ from megtrim.util.value import Value
 
 ENTRY = "the entry point"
 EXPORTED = "exported"
-BEFORE_MAIN, AT_EXIT = "runs before main", "runs at exit"
+BEFORE_MAIN = "runs before main"
+AT_EXIT = "runs at exit"
 LOADER = "for the loader"
 NAMED_SECTION = "in a section that code finds by its name"
 _ARRAYS = (
@@ -225,7 +226,8 @@ def _cut_at(
     first = start
     while at < len(targets) and targets[at] < end:
         yield Stretch(first, targets[at], section, source)
-        first, at = targets[at], at + 1
+        first = targets[at]
+        at = at + 1
     yield Stretch(first, end, section, source)
 
 
@@ -271,7 +273,8 @@ def _attach(
     layout: ElfLayout, starts: Numbers, ends: Numbers, sizes: _Sizes
 ) -> list[tuple[int, int]]:
     numbers = {each.name: number for number, each in enumerate(layout.sections)}
-    table, header = numbers.get(".eh_frame"), numbers.get(".eh_frame_hdr")
+    table = numbers.get(".eh_frame")
+    header = numbers.get(".eh_frame_hdr")
     table = numbers.get(".ARM.exidx", table)
     pairs = []
     for entry in elf_references.iter_entries(layout):

@@ -134,8 +134,10 @@ def changes(verdict: Verdict) -> Iterator[str]:
                     head,
                     size.symbols,
                     lambda change: (
-                        *(code(change.component), code(change.label)),
-                        *(group_digits(change.before_bytes), group_digits(change.after_bytes)),
+                        code(change.component),
+                        code(change.label),
+                        group_digits(change.before_bytes),
+                        group_digits(change.after_bytes),
                         f"{change.growth_bytes:+,}",
                     ),
                 )
@@ -143,11 +145,13 @@ def changes(verdict: Verdict) -> Iterator[str]:
 
 
 def _held_against(limits: Mapping[CheckKind, BudgetRow]) -> Iterator[str]:
-    growth, size = limits.get(CheckKind.GROWTH), limits.get(CheckKind.SIZE)
+    growth = limits.get(CheckKind.GROWTH)
+    size = limits.get(CheckKind.SIZE)
     if growth is not None and growth.is_exceeded:
         yield f"{format_bytes(growth.max_bytes or 0)} allowed"
     if size is not None and size.left_bytes is not None:
-        left, budget = size.left_bytes, format_bytes(size.max_bytes or 0)
+        left = size.left_bytes
+        budget = format_bytes(size.max_bytes or 0)
         over = f"{format_bytes(-left)} over its budget of {budget}"
         yield f"{format_bytes(left)} of its budget left" if left >= 0 else over
     if any(row.waiver for row in limits.values()):
@@ -167,8 +171,11 @@ def table(verdict: Verdict) -> str:
 def _list_cells(
     size: VariantSize, artifact: str, limits: Mapping[CheckKind, BudgetRow]
 ) -> tuple[str, ...]:
-    change, left, result = growth_of(size), "", ""
-    growth, whole = limits.get(CheckKind.GROWTH), limits.get(CheckKind.SIZE)
+    change = growth_of(size)
+    left = ""
+    result = ""
+    growth = limits.get(CheckKind.GROWTH)
+    whole = limits.get(CheckKind.SIZE)
     if growth is not None and growth.max_bytes is not None:
         change = f"{change or 'no baseline'} ({format_bytes(growth.max_bytes)} allowed)"
     if whole is not None and whole.left_bytes is not None:
@@ -179,8 +186,12 @@ def _list_cells(
         result += f", waived: {prose('; '.join(waived))}" if waived else ""
     return (
         f"{code(artifact)} {code(size.variant)}",
-        *(group_digits(size.size_bytes), format_bytes(size.size_bytes), percent(size.share)),
-        *(change, left, result),
+        group_digits(size.size_bytes),
+        format_bytes(size.size_bytes),
+        percent(size.share),
+        change,
+        left,
+        result,
     )
 
 
@@ -249,7 +260,8 @@ def list_prices(verdict: Verdict) -> Iterator[str]:
 
 def describe_uses(size: VariantSize, artifact: str, marks: Marks = PLAIN) -> Iterator[str]:
     """Price what came in. ``artifact``: empty where there is one only."""
-    arrivals, where = size.arrivals, f" in {marks.code(artifact)}" if artifact else ""
+    arrivals = size.arrivals
+    where = f" in {marks.code(artifact)}" if artifact else ""
     setting = marks.code("trim: {prices: true}")
     ask = f"{setting} in the configuration shows it, which takes a few more links"
     if arrivals.together_bytes is not None:
@@ -318,8 +330,10 @@ def _fold_changes(artifact: str, size: VariantSize) -> str:
         ("model", "before>", "now>", "change>"),
         size.price_changes,
         lambda change: (
-            *(code(change.model), group_digits(change.before_bytes)),
-            *(group_digits(change.after_bytes), f"{change.growth_bytes:+,}"),
+            code(change.model),
+            group_digits(change.before_bytes),
+            group_digits(change.after_bytes),
+            f"{change.growth_bytes:+,}",
         ),
     )
     count = count_kinds({"model": len(size.price_changes)})

@@ -134,7 +134,8 @@ def _describe(points: Sequence[SizePoint]) -> str:
     commits = count(len(points), "commit")
     growth = points[-1].size_bytes - points[0].size_bytes
     sizes = [point.size_bytes for point in points]
-    lowest, highest = min(sizes), max(sizes)
+    lowest = min(sizes)
+    highest = max(sizes)
     return (
         f"{commits}, from {_format_size(lowest)} to {_format_size(highest)}, "
         f"{format_growth(growth)} altogether"
@@ -157,7 +158,8 @@ def _format_size(size_bytes: int) -> str:
 def _row(point: SizePoint) -> tuple[str, str, str, str, str]:
     change = "" if point.growth_bytes is None else format_growth(point.growth_bytes)
     commit = one_line(point.commit)[:_COMMIT_DIGITS]
-    day, size = one_line(point.committed_at)[:10], group_digits(point.size_bytes)
+    day = one_line(point.committed_at)[:10]
+    size = group_digits(point.size_bytes)
     largest = (
         f"{one_line(component.component)} {format_growth(component.growth_bytes)}"
         for component in point.components

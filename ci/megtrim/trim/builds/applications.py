@@ -46,7 +46,8 @@ def program(scenario: Scenario, request: TrimRequest, build: StageFolder) -> Pat
 
 
 def digests(scenario: Scenario, session: Session, task: str, label: str) -> dict[str, str]:
-    build, name = session.results.done[task], name_of(scenario, session.request)
+    build = session.results.done[task]
+    name = name_of(scenario, session.request)
     files = {
         f"{label} {file}": binary_digest(build, file)
         for file in (*companion_files(name, session), f"{find_holder(name, session)}{REST_SUFFIX}")

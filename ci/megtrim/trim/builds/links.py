@@ -184,8 +184,10 @@ def find_hidden(target: str, session: Session) -> tuple[str, ...]:
 
     Raises InputError for a pattern without a match, and for names that an application imports.
     """
-    loaded, base = session.request.loaded, session.results.done[base_task(session.request.config)]
-    asked, users = loaded.config.trim.exports, applications.users(target, session)
+    loaded = session.request.loaded
+    base = session.results.done[base_task(session.request.config)]
+    asked = loaded.config.trim.exports
+    users = applications.users(target, session)
     if not asked or not users:
         return ()
     exported = read_dynamic_names(binary(base, target)).exported

@@ -70,7 +70,9 @@ def inputs(session: Session, wanted: BuildSpec) -> dict[str, str]:
         **{
             f"application {spec.name}": shlex.join(
                 (
-                    *(spec.checkout.digest, spec.library.file, "lto" if spec.lto else ""),
+                    spec.checkout.digest,
+                    spec.library.file,
+                    "lto" if spec.lto else "",
                     *(f"{name}={value}" for name, value in spec.options),
                 )
             )
@@ -147,7 +149,8 @@ def expect_linkable(session: Session, wanted: BuildSpec, folder: Path) -> None:
 
 @contextmanager
 def _tree(services: Services, what: str) -> Iterator[Path]:
-    kind, toolchain = services.engine.identity().kind, services.toolchain
+    kind = services.engine.identity().kind
+    toolchain = services.toolchain
     name = f"{kind}-{toolchain.kind}-{toolchain.machine}-{what}"
     with services.store.lock(f"{WORK_FOLDER}-{name}"):
         yield services.store.root / WORK_FOLDER / name

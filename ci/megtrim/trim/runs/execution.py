@@ -112,7 +112,8 @@ def run_on(lease: Lease, spec: RunSpec) -> RunResult:
 
 def _command(spec: RunSpec, program: str, inputs: Mapping[str, str]) -> tuple[str, ...]:
     cache = spec.prefix + CACHE_FILE if spec.cache is not None or spec.search else None
-    model, dump = spec.prefix + MODEL, spec.prefix + DUMP
+    model = spec.prefix + MODEL
+    dump = spec.prefix + DUMP
     if spec.application:
         places = application_arguments.Places(
             model=model, outputs=dump, threads=spec.threads, inputs=inputs, algo_cache=cache

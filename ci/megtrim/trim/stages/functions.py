@@ -200,7 +200,8 @@ def _record(scenario: Scenario, session: Session, folder: Path) -> RecordResult:
     if given is not None:
         return _take(given, scenario, session, folder)
 
-    links, holder = session.results.done[LINKED], applications.holder_of(scenario, session)
+    links = session.results.done[LINKED]
+    holder = applications.holder_of(scenario, session)
     name = applications.name_of(scenario, session.request)
     observed = read_observables(links.file(linking.observables(holder)))
 
@@ -227,7 +228,8 @@ def _record(scenario: Scenario, session: Session, folder: Path) -> RecordResult:
 
 def _take(given: DeviceResult, scenario: Scenario, session: Session, folder: Path) -> RecordResult:
     digest = given.result.functions
-    file, data = given.file(digest), given.load(digest, most=LARGEST_LIST)
+    file = given.file(digest)
+    data = given.load(digest, most=LARGEST_LIST)
     found = None if data is None else parse_list(data, source=str(file))
     name = applications.holder_of(scenario, session)
     wanted = linking.identities(session.results)[name]

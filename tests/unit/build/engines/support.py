@@ -19,8 +19,14 @@ TOOLCHAIN = Toolchain(
 SCOPED = {"bin_reduce.h": "forced\n", "midout.h": "regions\n"}
 BUILT = (Variant.PLAIN, Variant.PROFILE, Variant.REDUCED)
 OPTIONS = (
-    *("MGE_WITH_JIT", "MGE_WITH_MIDOUT_PROFILE", "MGE_WITH_MINIMUM_SIZE", "MGE_WITH_CUDA"),
-    *("MGE_ARMV8_2_FEATURE_FP16", "MGE_DISABLE_FLOAT16", "MGE_INFERENCE_ONLY", "MGE_WITH_TEST"),
+    "MGE_WITH_JIT",
+    "MGE_WITH_MIDOUT_PROFILE",
+    "MGE_WITH_MINIMUM_SIZE",
+    "MGE_WITH_CUDA",
+    "MGE_ARMV8_2_FEATURE_FP16",
+    "MGE_DISABLE_FLOAT16",
+    "MGE_INFERENCE_ONLY",
+    "MGE_WITH_TEST",
 )
 _CMAKE = "".join(f'option({name} "help" OFF)\n' for name in OPTIONS)
 _OLD = ("midout", "flatbuffers", "Json", "cpuinfo")

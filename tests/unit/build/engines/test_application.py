@@ -64,8 +64,11 @@ def test_an_application_is_shown_of_the_engine(tree: WorkTree) -> None:
     other = dict(entries(make_spec(whole=True, lto=True, link_options=("-flto=full",)), tree))
     assert other["MEGTRIM_ENGINE_LIBRARIES"] == ";".join(
         [
-            *("-Wl,--whole-archive", f"{tree.root}/build/lite/libengine.a"),
-            *("-Wl,--no-whole-archive", "-ldl", "-pthread"),
+            "-Wl,--whole-archive",
+            f"{tree.root}/build/lite/libengine.a",
+            "-Wl,--no-whole-archive",
+            "-ldl",
+            "-pthread",
         ]
     )
     assert other["MEGTRIM_ENGINE_COMPILE_OPTIONS"].endswith(";-flto=full")
@@ -121,7 +124,10 @@ def test_megengines_libraries() -> None:
     assert static.include == ("lite/include", "lite/lite-c/include")
     assert static.needs == ("-ldl", "-lrt", "-latomic", "-pthread")
     assert static.link_options == (
-        *("-Wl,-z,nocopyreloc", "-Wl,--icf=all", "-Wl,--gc-sections", "-flto=full"),
+        "-Wl,-z,nocopyreloc",
+        "-Wl,--icf=all",
+        "-Wl,--gc-sections",
+        "-flto=full",
     )
     assert (shared.file, shared.is_shared) == ("liblite_shared.so", True)
     assert shared.needs == ("-ldl", "-llog")
@@ -193,7 +199,9 @@ def test_options_of_its_own_reach_its_build(
         application.build(spec, tree, workshop(tmp_path, TOOLCHAIN))
 
     assert [(tuple(job.options)[-1][1], there) for job, there in jobs] == [
-        *(("ON", False), ("ON", True), ("OFF", False))
+        ("ON", False),
+        ("ON", True),
+        ("OFF", False),
     ]
 
 

@@ -55,7 +55,8 @@ def record(build: Path, *rows: str) -> None:
 
 
 def test_what_was_made_again_was_compiled(tmp_path: Path) -> None:
-    build, source = tmp_path / "build", tmp_path / "src"
+    build = tmp_path / "build"
+    source = tmp_path / "src"
     build.mkdir()
     generated = f"{build}/generated.cpp"
     files = {"a.o": "../src/dnn/a.cpp", "b.o": "../src/b.cpp", "c.o": generated}

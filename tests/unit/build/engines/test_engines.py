@@ -44,7 +44,8 @@ SAMPLE = {
     "models/a.mge": "model\n",
 }
 LINUX = replace(TOOLCHAIN, kind="clang-linux-arm64", version="clang 14")
-SDK_PROGRAM, LITE_PROGRAM = "sdk/load-and-run/", "lite/load_and_run/"
+SDK_PROGRAM = "sdk/load-and-run/"
+LITE_PROGRAM = "lite/load_and_run/"
 OLD_SOURCE = """\
 void parse() {
         if (!strcmp(argv[i], "--cpu")) {
@@ -177,7 +178,8 @@ def test_elementwise_modes_come_from_the_engines_own_script(
 
     assert engine.elemwise_modes() == (("RELU", 0), ("FUSE_MUL_ADD3", 36))
     assert sorted(file.name for file in (tmp_path / "dnn/scripts").iterdir()) == [
-        *("gen_param_defs.py", "opr_param_defs.py")
+        "gen_param_defs.py",
+        "opr_param_defs.py",
     ]
 
 
@@ -250,7 +252,9 @@ def test_options_win_over_its_own_and_come_as_words(hostile: str) -> None:
 
     assert reported["NDK_ROOT"] == "/ndk"
     assert shlex.split(reported["EXTRA_CMAKE_ARGS"]) == [
-        *("-DMGE_WITH_JIT=OFF", f"-DX={hostile}", "-DCMAKE_EXPORT_COMPILE_COMMANDS=ON")
+        "-DMGE_WITH_JIT=OFF",
+        f"-DX={hostile}",
+        "-DCMAKE_EXPORT_COMPILE_COMMANDS=ON",
     ]
 
 
@@ -314,7 +318,9 @@ def test_the_sample_engine_is_its_sources(processes: ProcessRunner, tmp_path: Pa
     other = SampleEngine(tmp_path, processes).identity()
 
     assert sorted(engine.checkout.files) == [
-        *("CMakeLists.txt", "src/bin_reduce_cmake.h", "src/elemwise_modes.txt"),
+        "CMakeLists.txt",
+        "src/bin_reduce_cmake.h",
+        "src/elemwise_modes.txt",
         "src/kernels/relu.cpp",
     ]
     assert (before.kind, before.generation) == ("sample", 20220507)

@@ -61,22 +61,30 @@ def command(*driver: str, words: tuple[str, ...] = ("a.o", "-lm")) -> LinkComman
     ("kind", "driver", "shown", "call", "asked", "flags"),
     [
         (
-            *("clang-linux-arm64", "clang++"),
+            "clang-linux-arm64",
+            "clang++",
             'clang version 14\n "/usr/bin/ld.lld" "-z" "relro" "-o" "none" "crt1.o" "a.o" "-lm"\n',
             ("/usr/bin/ld.lld -z relro crt1.o a.o -lm", Linker.LLD),
-            *("clang++ -### a.o -lm -o", "-z now"),
+            "clang++ -### a.o -lm -o",
+            "-z now",
         ),
         # It passes the question on to its linker, and takes flags as they are.
         (
-            *("host", "g++", f"collect2 version 12\n{GNU}"),
+            "host",
+            "g++",
+            f"collect2 version 12\n{GNU}",
             ("g++ a.o -lm", Linker.GNU),
-            *("g++ a.o -lm", "-Wl,-z,now"),
+            "g++ a.o -lm",
+            "-Wl,-z,now",
         ),
         # Without symbols: with them, zig would first build other libraries.
         (
-            *("zig", "zig c++", "ld.lld --build-id -o none crt1.o a.o\n"),
+            "zig",
+            "zig c++",
+            "ld.lld --build-id -o none crt1.o a.o\n",
             ("zig ld.lld --build-id crt1.o a.o", Linker.LLD),
-            *("zig c++ -### a.o -lm -s", "-z now"),
+            "zig c++ -### a.o -lm -s",
+            "-z now",
         ),
     ],
     ids=["clang", "gcc", "zig"],
@@ -95,7 +103,8 @@ def test_a_compiler_is_asked_for_its_linker(
 
     found = invocation.find(command(*driver.split()), "program", link_env)
 
-    argv, linker = tuple(call[0].split()), call[1]
+    argv = tuple(call[0].split())
+    linker = call[1]
     assert found == LinkCall(argv=argv, linker=linker, direct=kind != "host")
     assert found.adapt_flags(("-Wl,-z,now",)) == tuple(flags.split())
     assert " ".join(compiler.calls[0]).startswith(asked)
@@ -208,7 +217,9 @@ def words(text: str) -> tuple[str, ...]:
         (": && /c++ -O3 a.o b.a -o p -lm && :", "/c++", "-O3 a.o b.a -lm", "p"),
         (
             ": && /c++ a.o -o p && cd /b && /x/cmake -E remove -f /q && cmake -E copy p q && :",
-            *("/c++", "a.o", "p"),
+            "/c++",
+            "a.o",
+            "p",
         ),
         ("/x/zig c++ -target linux a.o -o program", "/x/zig c++", "-target linux a.o", "program"),
     ],
@@ -332,8 +343,12 @@ def test_what_a_compiler_must_know_is_taken_from_the_link() -> None:
     said = "--target=aarch64-linux-gnu -O3 --sysroot=/r -target x -march=armv8-a -m64 -Lm a.o -lm"
 
     assert compile_words(said.split()) == (
-        *("--target=aarch64-linux-gnu", "--sysroot=/r", "-target", "x"),
-        *("-march=armv8-a", "-m64"),
+        "--target=aarch64-linux-gnu",
+        "--sysroot=/r",
+        "-target",
+        "x",
+        "-march=armv8-a",
+        "-m64",
     )
 
 
@@ -384,7 +399,8 @@ def files(root: Path, **contents: bytes) -> None:
 
 def test_what_lies_outside_of_the_tree_is_copied(tmp_path: Path) -> None:
     files(tmp_path, tree__build__one_o=PLAIN, usr__two_o=PLAIN, usr__lib__libx_a=ARCHIVE)
-    two, folder = f"{tmp_path}/tree/../usr/two.o", f"-L{tmp_path}/usr/sub/../lib"
+    two = f"{tmp_path}/tree/../usr/two.o"
+    folder = f"-L{tmp_path}/usr/sub/../lib"
 
     assert found(tmp_path, "one.o", two, folder, "-lx", "-ly", f"{tmp_path}/usr/none.o") == {
         "one.o": str(tmp_path / "tree/build/one.o"),
@@ -437,8 +453,12 @@ def test_inputs_that_differ_are_copies(tmp_path: Path) -> None:
     words = ("-z", "now", "one.o", "kept.o", "--version-script=version.ld", "version.ld")
 
     assert linked(tmp_path, *words, "lib/libx.a", "gone") == (
-        *("-z", "now", "COPIES/0/one.o", *words[3:]),
-        *("COPIES/2/libx.a", "gone"),
+        "-z",
+        "now",
+        "COPIES/0/one.o",
+        *words[3:],
+        "COPIES/2/libx.a",
+        "gone",
     )
     assert (tmp_path / "made/inputs/0/one.o").read_bytes() != OBJECT
     assert len((tmp_path / "made/inputs/0/one.o").read_bytes()) == len(OBJECT)
@@ -452,7 +472,12 @@ def test_a_library_is_the_one_that_the_linker_takes(tmp_path: Path) -> None:
     words = ("-La", "-L", "b")
 
     assert linked(tmp_path, *words, "-lx", "-ly", "-lz", "-l:liby.a", "b/liby.a") == (
-        *(*words, "-lx", "COPIES/0/liby.a", "-lz", "COPIES/0/liby.a", "COPIES/0/liby.a"),
+        *words,
+        "-lx",
+        "COPIES/0/liby.a",
+        "-lz",
+        "COPIES/0/liby.a",
+        "COPIES/0/liby.a",
     )
 
 
@@ -462,7 +487,11 @@ def test_a_static_library_is_taken_where_that_is_asked(tmp_path: Path, word: str
     files(tmp_path / "build", a__libx_so=OBJECT, a__libx_a=lib)
 
     assert linked(tmp_path, "-La", word, "-lx", "-Bdynamic", "-lx") == (
-        *("-La", word, "COPIES/0/libx.a", "-Bdynamic", "-lx"),
+        "-La",
+        word,
+        "COPIES/0/libx.a",
+        "-Bdynamic",
+        "-lx",
     )
 
 
@@ -476,7 +505,11 @@ def test_a_library_that_stands_for_others(tmp_path: Path) -> None:
     (tmp_path / "build/b/libcxx_static.a").write_bytes(lib)
 
     assert linked(tmp_path, "-Lb", "-Bstatic", "-lcxx", "-lm") == (
-        *("-Lb", "-Bstatic", "COPIES/0/libcxx_static.a", "-lcxxabi", "-lm"),
+        "-Lb",
+        "-Bstatic",
+        "COPIES/0/libcxx_static.a",
+        "-lcxxabi",
+        "-lm",
     )
 
 

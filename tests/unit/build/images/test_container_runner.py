@@ -47,18 +47,48 @@ def test_the_command_line(stub: Stub, inside: ContainerRunner, tmp_path: Path) -
     inside.run(command)
 
     argv = ran(stub)
-    name, label = argv[argv.index("--name") + 1], argv[argv.index("--label") + 1]
+    name = argv[argv.index("--name") + 1]
+    label = argv[argv.index("--label") + 1]
     assert re.fullmatch(rf"megtrim-{os.getpid()}-\d+-[0-9a-f]{{8}}", name)
     assert label.startswith("megtrim.holder=")
     assert argv == [
-        *("run", "--rm", "--init", "--pull", "never", "--log-driver", "none"),
-        *("--name", name, "--label", label),
-        *("--network", "none", "--user", f"{os.getuid()}:{os.getgid()}", "--cap-drop", "ALL"),
-        *("--security-opt", "no-new-privileges", "--entrypoint", "", "--workdir", str(out)),
-        *("--mount", f"type=bind,source={out},target={out}"),
-        *("--mount", f"type=bind,source={tmp_path}/given,target={tmp_path}/given,readonly"),
-        *("--env", "A", "--env", "CCACHE_DIR", "--env", "HOME=/tmp"),
-        *(ID, "cmake", "-G", "Ninja"),
+        "run",
+        "--rm",
+        "--init",
+        "--pull",
+        "never",
+        "--log-driver",
+        "none",
+        "--name",
+        name,
+        "--label",
+        label,
+        "--network",
+        "none",
+        "--user",
+        f"{os.getuid()}:{os.getgid()}",
+        "--cap-drop",
+        "ALL",
+        "--security-opt",
+        "no-new-privileges",
+        "--entrypoint",
+        "",
+        "--workdir",
+        str(out),
+        "--mount",
+        f"type=bind,source={out},target={out}",
+        "--mount",
+        f"type=bind,source={tmp_path}/given,target={tmp_path}/given,readonly",
+        "--env",
+        "A",
+        "--env",
+        "CCACHE_DIR",
+        "--env",
+        "HOME=/tmp",
+        ID,
+        "cmake",
+        "-G",
+        "Ninja",
     ]
     env = stub.env("run")
     assert (env["A"], env["CCACHE_DIR"], env["HOME"]) == ("b c", "/cache", "/home/me")
@@ -178,7 +208,16 @@ def test_programs_are_found_in_the_order_of_the_path(stub: Stub, inside: Contain
     looked = stub.calls("run")
     assert len(looked) == 1
     assert looked[0][looked[0].index(ID) + 1 :] == [
-        *("find", "-L", "/opt/bin", "/usr/bin", "-maxdepth", "1", "-type", "f", "-perm", "/111")
+        "find",
+        "-L",
+        "/opt/bin",
+        "/usr/bin",
+        "-maxdepth",
+        "1",
+        "-type",
+        "f",
+        "-perm",
+        "/111",
     ]
     with pytest.raises(InputError, match=r"^image team/android:r21 has no zig\n  build an image"):
         inside.build_tool("zig")

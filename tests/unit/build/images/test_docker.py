@@ -418,8 +418,13 @@ def test_a_server_that_says_no(place: Path, httpserver: HTTPServer, status: int,
     ("url", "rc"),
     [
         ("http://127.0.0.1:1/x", 3),
-        *(("nonsense", 2), ("http:///x", 2), ("foo://h/x", 2), ("http://h:x/y", 2)),
-        *(("file:///etc/passwd", 2), ("http://[x/y", 2), ("http://127.0.0.1:1/a b", 2)),
+        ("nonsense", 2),
+        ("http:///x", 2),
+        ("foo://h/x", 2),
+        ("http://h:x/y", 2),
+        ("file:///etc/passwd", 2),
+        ("http://[x/y", 2),
+        ("http://127.0.0.1:1/a b", 2),
     ],
 )
 def test_no_one_there(place: Path, url: str, rc: int) -> None:

@@ -28,7 +28,9 @@ ORIGIN = Origin(project="app", config="megtrim.yaml")
 
 class Project:
     def __init__(self, root: Path) -> None:
-        self.forge, self.folder, self.out = SourceForge(root), root / "work/app", root / "out"
+        self.forge = SourceForge(root)
+        self.folder = root / "work/app"
+        self.out = root / "out"
         self.out.mkdir()
 
     def commit(self, size_bytes: int, more: str = "") -> str:
@@ -77,7 +79,8 @@ def test_a_pass_of_the_commit_counts(project: Project, monkeypatch: pytest.Monke
         replace(passed, origin=replace(passed.origin, config="other.yaml")),
         replace(passed, quick=True),
     )
-    last, before = project.out / "last-pass.json", project.out / "pass-before.json"
+    last = project.out / "last-pass.json"
+    before = project.out / "pass-before.json"
     last.write_text(dump_sizes(passed), encoding="utf-8")
 
     for other in others:

@@ -62,7 +62,8 @@ def test_without_an_image_docker_is_not_asked(
 
 
 def test_an_image(stub: Stub, tmp_path: Path) -> None:
-    results, sysroot = tmp_path / "out", tmp_path / "android"
+    results = tmp_path / "out"
+    sysroot = tmp_path / "android"
     sysroot.mkdir()
     readable = (sysroot, sysroot, tmp_path / "none")
     opened = build_host.open_place("a:b", stub.processes, results=results, readable=readable)
@@ -111,7 +112,8 @@ def test_a_sysroot_for_boards_is_brought_out_once(stub: Stub, tmp_path: Path) ->
 
 
 LIMITS = "connect-timeout=250|operation-timeout=1000"
-INPUT, SECRET = "MEGTRIM_CACHE_REMOTE", "MEGTRIM_CACHE_REMOTE_SECRET"
+INPUT = "MEGTRIM_CACHE_REMOTE"
+SECRET = "MEGTRIM_CACHE_REMOTE_SECRET"
 SECONDARY = "CCACHE_SECONDARY_STORAGE"
 PASSED = {"CCACHE_RESHARE": "1", "CCACHE_NAMESPACE": "a", "CCACHE_MAXSIZE": "20G"}
 

@@ -114,8 +114,16 @@ def tree(processes: ProcessRunner, root: Path) -> Checkout:
 @pytest.mark.parametrize(
     "pattern",
     [
-        *("src/base/", "./src/base/", "base/", "src/", "third_party/dnn/", "mkl-dnn/"),
-        *("/usr/lib/", "my::log::*", "my::operator/", "base"),
+        "src/base/",
+        "./src/base/",
+        "base/",
+        "src/",
+        "third_party/dnn/",
+        "mkl-dnn/",
+        "/usr/lib/",
+        "my::log::*",
+        "my::operator/",
+        "base",
     ],
 )
 def test_what_a_build_may_have_is_not_refused(
@@ -258,7 +266,9 @@ FITS = f", expected {TAKES}, as resnet18-s.mge takes it"
         ("h2d[0]", "good.npy", RIGHT[:, :, :9], f"good.npy with float32 (1, 3, 9, 64){FITS}"),
         ("h2d[0]", "good.npy", RIGHT[0], f"good.npy with float32 (3, 64, 64){FITS}"),
         (
-            *("h2d[0]", "good.npy", np.asfortranarray(RIGHT)),
+            "h2d[0]",
+            "good.npy",
+            np.asfortranarray(RIGHT),
             f"good.npy with float32 (1, 3, 64, 64), by columns{FITS}",
         ),
     ],

@@ -329,7 +329,9 @@ def test_mistakes_are_reported_for_all_at_once(tmp_path: Path) -> None:
 
     keys = [line.partition(": found")[0] for line in caught.value.message.splitlines()]
     assert sorted(key.partition("megtrim.yaml")[2] for key in keys) == [
-        *(":1: version", ":8: toolchains[0].api", ":8: toolchains[1].kind")
+        ":1: version",
+        ":8: toolchains[0].api",
+        ":8: toolchains[1].kind",
     ]
     assert calls == []
 

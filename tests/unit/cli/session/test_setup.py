@@ -163,8 +163,12 @@ def test_a_folder_of_results_that_cannot_be_made_is_refused_first(
 @pytest.mark.parametrize(
     "words",
     [
-        *("trim", "plan", "explain x", "devices check"),
-        *("ci github logs --to x", "ci github baseline find"),
+        "trim",
+        "plan",
+        "explain x",
+        "devices check",
+        "ci github logs --to x",
+        "ci github baseline find",
     ],
 )
 def test_no_folder_is_not_the_current_folder(shell: Shell, words: str) -> None:

@@ -137,7 +137,8 @@ def test_a_dead_machine_is_put_aside_and_the_job_goes_to_another(lab: Lab) -> No
 
 def test_a_machine_that_comes_back_is_used(lab: Lab) -> None:
     lab.attached = [lab.one]
-    lab.one.attached, lab.one.cured_by = ConnectionState.OFFLINE, "reconnect"
+    lab.one.attached = ConnectionState.OFFLINE
+    lab.one.cured_by = "reconnect"
     with lab.pool().reserve() as lease:
         assert lease is lab.one
 
@@ -238,11 +239,13 @@ def test_a_phone_that_was_here_a_moment_ago_may_come_back(lab: Lab) -> None:
     pool = lab.pool()
     with pool.reserve():
         pass
-    lab.one.attached, lab.one.cured_by = ConnectionState.ABSENT, "reconnect"
+    lab.one.attached = ConnectionState.ABSENT
+    lab.one.cured_by = "reconnect"
     with pool.reserve() as lease:
         assert lease is lab.one
 
-    lab.one.attached, lab.one.cured_by = ConnectionState.ABSENT, ""
+    lab.one.attached = ConnectionState.ABSENT
+    lab.one.cured_by = ""
     with pytest.raises(NoUsableMachine), pool.reserve():
         pass
     lab.one.attached = ConnectionState.READY

@@ -203,8 +203,10 @@ def refuse(_holders: Sequence[Holder]) -> None:
     raise ZeroDivisionError
 
 
-ONE, ONE_LATER = MachineId(serial="S", boot="b1"), MachineId(serial="S", boot="b2")
-OTHER, BOOT_ALONE = MachineId(serial="T", boot="b1"), MachineId(boot="b1")
+ONE = MachineId(serial="S", boot="b1")
+ONE_LATER = MachineId(serial="S", boot="b2")
+OTHER = MachineId(serial="T", boot="b1")
+BOOT_ALONE = MachineId(boot="b1")
 
 
 @pytest.mark.parametrize(
@@ -238,7 +240,8 @@ def test_a_lease_is_of_the_machine_whatever_its_address(
 
 def test_a_lease_outlives_the_reboots_of_its_own_repair(leases: Leases) -> None:
     usb = machine("usb", identity=ONE)
-    wifi, silent = machine("wifi", identity=ONE_LATER), machine("silent")
+    wifi = machine("wifi", identity=ONE_LATER)
+    silent = machine("silent")
 
     def is_free(other: FakeMachine) -> bool:
         with suppress(ZeroDivisionError), leases.acquire(wanting(other), refuse):
@@ -260,7 +263,8 @@ def test_a_lease_outlives_the_reboots_of_its_own_repair(leases: Leases) -> None:
 
 def test_two_jobs_that_find_one_machine_at_once(leases: Leases, tmp_path: Path) -> None:
     other = Leases(tmp_path, "other", Clock())
-    usb, wifi = machine("usb", identity=ONE), machine("wifi", identity=ONE)
+    usb = machine("usb", identity=ONE)
+    wifi = machine("wifi", identity=ONE)
 
     taken: list[bool] = []
 

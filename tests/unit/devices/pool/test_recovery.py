@@ -223,7 +223,8 @@ class Scene:
 
 @pytest.fixture
 def scene(tmp_path: Path) -> Scene:
-    time, said = Time(), list[str]()
+    time = Time()
+    said = list[str]()
     recovery = RecoveryPolicy(
         records=Records(tmp_path / "state", Clock()),
         processes=ProcessRunner({"PATH": f"{tmp_path}:/usr/bin:/bin"}),

@@ -254,7 +254,8 @@ def test_a_lost_link_ends_the_script_by_its_own_trap(link: FolderLink) -> None:
     assert (reported.stdout, reported.rc) == ("heard\n", 4)
 
 
-A, B = "a" * 64, "b" * 40
+A = "a" * 64
+B = "b" * 40
 ENTRY = (
     f"megtrim root=/r/m\nmegtrim sum=sha256sum\nmegtrim file={A}\nmegtrim file={B}.part\n"
     "megtrim file=*\nmegtrim free=1234\n"

@@ -56,12 +56,14 @@ esac
 
 @contextmanager
 def open_runs(folder: Path, script: str, contest: Contest = CONTEST) -> Iterator[ContestRuns]:
-    program, data = folder / "program", folder / "d.npy"
+    program = folder / "program"
+    data = folder / "d.npy"
     program.write_text(f"#!/bin/sh\n{script}\n", encoding="utf-8")
     data.write_bytes(b"numbers")
     files = ContestFiles(programs=dict.fromkeys(Side, program), model=data, inputs={"data": data})
     with Local("here", ProcessRunner(os.environ), folder / "runs").open() as directory:
-        sides, limit = tuple(side for side, _ in contest.sides), contest.timeout_s
+        sides = tuple(side for side, _ in contest.sides)
+        limit = contest.timeout_s
         yield ContestRuns(sides, files, directory, machine="here", scratch=folder, timeout_s=limit)
 
 
@@ -172,8 +174,10 @@ def test_two_lengths_give_the_time_between_them(
 @pytest.mark.parametrize(
     ("conditions", "marks"),
     [
-        *((None, ()), (Conditions(before=Reading(cpu_c=40.0), after=Reading(cpu_c=41.0)), ())),
-        *((THROTTLED, (Mark.THROTTLED,)), (LOW, (Mark.LOW_BATTERY,))),
+        (None, ()),
+        (Conditions(before=Reading(cpu_c=40.0), after=Reading(cpu_c=41.0)), ()),
+        (THROTTLED, (Mark.THROTTLED,)),
+        (LOW, (Mark.LOW_BATTERY,)),
         (replace(LOW, after=Reading(battery_percent=9, thermal_status=3)), (Mark.THROTTLED,)),
         (Conditions(before=Reading(), after=Reading(), unmet="60 °C"), (Mark.THROTTLED,)),
         (
@@ -193,7 +197,10 @@ def test_conditions_mark_a_sample(conditions: Conditions | None, marks: tuple[Ma
 @pytest.mark.parametrize(
     ("found", "limit", "marks"),
     [
-        *((0.51, 0.5, (Mark.BUSY,)), (0.5, 0.5, ()), (None, 0.5, ()), (1.0, 1.0, ())),
+        (0.51, 0.5, (Mark.BUSY,)),
+        (0.5, 0.5, ()),
+        (None, 0.5, ()),
+        (1.0, 1.0, ()),
         (0.3, 0.2, (Mark.BUSY,)),
     ],
 )
@@ -207,7 +214,8 @@ def test_a_busy_machine_marks(found: float | None, limit: float, marks: tuple[Ma
     assert list_marks([throttled, run], other_load=limit) == (Mark.THROTTLED, *marks)
 
 
-FIRST, SECOND = floats(1, 2, 3), floats(4, 5)
+FIRST = floats(1, 2, 3)
+SECOND = floats(4, 5)
 NEAR = floats(1, 2, 3.001)
 
 
@@ -295,8 +303,16 @@ def test_an_experiment_meets_the_baseline_on_one_program(session: Session, tmp_p
     files = find_files(find_task(session, "m/s@any#record-1"), session)
 
     assert last_words(contest, Side.REFERENCE) == (
-        *("a-program", "model.mge", "--verbose", "--cpu", "--warmup-iter", "1", "--iter", "10"),
-        *("--input", "data:input0.npy"),
+        "a-program",
+        "model.mge",
+        "--verbose",
+        "--cpu",
+        "--warmup-iter",
+        "1",
+        "--iter",
+        "10",
+        "--input",
+        "data:input0.npy",
     )
     assert "--record-comp-seq" in last_words(contest, Side.RIVAL)
     assert "--weight-preprocess" not in last_words(contest, Side.RIVAL)
@@ -342,8 +358,17 @@ def test_a_trimmed_program_runs_as_the_scenario_says(session: Session) -> None:
 
     assert [each.name for _, each in contest.sides] == ["plain", "reduced"]
     assert last_words(contest, Side.RIVAL) == (
-        *("b-program", "model.mge", "--cpu", "--verbose", "--weight-preprocess"),
-        *("--warmup-iter", "3", "--iter", "10", "--input", "data:input0.npy"),
+        "b-program",
+        "model.mge",
+        "--cpu",
+        "--verbose",
+        "--weight-preprocess",
+        "--warmup-iter",
+        "3",
+        "--iter",
+        "10",
+        "--input",
+        "data:input0.npy",
     )
     assert contest.tolerance == Tolerance(absolute=0.5)
     assert len(set(files.programs.values())) == 2

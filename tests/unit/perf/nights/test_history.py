@@ -81,7 +81,8 @@ def test_a_changed_file_and_another_version_are_refused() -> None:
 
 
 def test_a_broken_file_costs_itself_alone() -> None:
-    early, late = make_run(0), make_run(40)
+    early = make_run(0)
+    late = make_run(40)
     path, data = write(RUN)
     line = data[: data.index(b'"device"')].count(b"\n") + 1
     broken = data.replace(b'"device": "id', b'"device": {"id')
@@ -127,7 +128,8 @@ def test_a_row_that_comes_twice_and_a_huge_file_are_refused() -> None:
 @pytest.mark.parametrize(
     "path",
     [
-        *("runs/2026/01/../../../etc/passwd", "/runs/2026/01/x.json"),
+        "runs/2026/01/../../../etc/passwd",
+        "/runs/2026/01/x.json",
         RUN.path + "\n",
         RUN.path.replace("/01/", "/02/"),
         RUN.path.replace("runs/", "runs//"),
@@ -250,7 +252,8 @@ LOST = make_run(1, [make_lost_row(PerformanceStatus.FAILED, "device lost")])
     ("first", "second", "unpaired"),
     [
         (
-            *(make_run(0, device="a"), make_run(1, device="b")),
+            make_run(0, device="a"),
+            make_run(1, device="b"),
             ["only in the first", "only in the second"],
         ),
         (make_run(0), make_run(1, method=2), ["measured in two ways"]),

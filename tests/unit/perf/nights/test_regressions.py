@@ -24,7 +24,9 @@ from support.history_entries import make_row, make_run
 from unit.verdict.examples import RESNET, TUNED
 from unit.verdict.performance_examples import TRIMMING, ratio, row, since, skipped
 
-GOOD, BAD, LATER = ("a" * 40, "b" * 40, "c" * 40)
+GOOD = "a" * 40
+BAD = "b" * 40
+LATER = "c" * 40
 FAST = row(ratios=(since(1.001, different=Answer.NO, exceeds=Answer.NO),))
 SLOW = row(status=PerformanceStatus.REGRESSED, ratios=(since(1.3),))
 UNPROVEN = row(
@@ -97,9 +99,12 @@ def test_a_repeated_night_plans_the_same_and_the_range_stays_that_of_the_first()
     assert (later.record.last_good, later.record.first_bad) == (GOOD, BAD)
 
 
-OTHER, OTHER_FAST = replace(SLOW, experiment="nchw44"), replace(FAST, experiment="nchw44")
-OPEN, BOTH = opened(), known(the_one(night(SLOW, OTHER)))
-ACCEPTED, LATE = replace(OPEN, is_open=False), known(the_one(night(SLOW, run=9)))
+OTHER = replace(SLOW, experiment="nchw44")
+OTHER_FAST = replace(FAST, experiment="nchw44")
+OPEN = opened()
+BOTH = known(the_one(night(SLOW, OTHER)))
+ACCEPTED = replace(OPEN, is_open=False)
+LATE = known(the_one(night(SLOW, run=9)))
 FIXED = opened(state=IssueState.FIXED)
 TWO = (replace(OPEN, number=9), OPEN)
 
@@ -114,7 +119,8 @@ TWO = (replace(OPEN, number=9), OPEN)
         (night(FAST, base=BAD, head=LATER, run=3), (OPEN,), ""),
         (night(FAST, base="", head=LATER, run=3), (OPEN,), ""),
         # One row that is missing this night keeps it open, whatever the others do.
-        *((night(FAST, run=3), (BOTH,), ""), (night(FAST, OTHER, run=3), (BOTH,), "7 regressed")),
+        (night(FAST, run=3), (BOTH,), ""),
+        (night(FAST, OTHER, run=3), (BOTH,), "7 regressed"),
         (night(FAST, OTHER_FAST, run=3), (BOTH,), "7 fixed"),
         # An old night that is repeated: a later one knows better.
         (night(FAST, run=8, attempt=2), (LATE,), ""),
@@ -182,9 +188,11 @@ def commit(number: int) -> str:
 @pytest.mark.parametrize(
     ("medians_ms", "last_good", "first_bad"),
     [
-        *(((4.0,), commit(0), BAD), ((4.0, 4.1, 4.05), commit(2), BAD)),
+        ((4.0,), commit(0), BAD),
+        ((4.0, 4.1, 4.05), commit(2), BAD),
         ((4.0, 4.1, 5.2, 5.3), commit(1), commit(2)),
-        *(((4.0, 5.2, 4.0, 5.1), commit(2), commit(3)), ((4.0, 5.2), commit(0), commit(1))),
+        ((4.0, 5.2, 4.0, 5.1), commit(2), commit(3)),
+        ((4.0, 5.2), commit(0), commit(1)),
     ],
 )
 def test_history_narrows_it(medians_ms: tuple[float, ...], last_good: str, first_bad: str) -> None:
@@ -226,7 +234,8 @@ def rising(nights: int, ratio: float, *, at: int, slope: bool = False) -> tuple[
     return tuple(found)
 
 
-RUNS, RISEN = history(4.0, 4.1), rising(30, 1.1, at=20)
+RUNS = history(4.0, 4.1)
+RISEN = rising(30, 1.1, at=20)
 CLOSED_RISE = replace(opened(base=commit(19), first_bad=commit(20)), is_open=False)
 ELSEWHERE = replace(CLOSED_RISE.record, config="other.yaml")
 NEW_DEVICE = tuple(make_run(number, device="new") for number in range(30, 60))
@@ -236,14 +245,17 @@ NEW_DEVICE = tuple(make_run(number, device="new") for number in range(30, 60))
     ("runs", "issues", "head", "expected"),
     [
         # The last commit that was measured; none on the first night.
-        *((RUNS, (), BAD, commit(1)), ((), (), BAD, ""), (RUNS, (), commit(1), commit(0))),
+        (RUNS, (), BAD, commit(1)),
+        ((), (), BAD, ""),
+        (RUNS, (), commit(1), commit(0)),
         (RUNS[:1], (), commit(0), ""),
         # It stays while an issue is open: that of the oldest, of this configuration.
         (RUNS, (replace(opened(base=LATER), number=9), OPEN), BAD, GOOD),
         (RUNS, (ACCEPTED, replace(opened(base=LATER), number=9)), BAD, LATER),
         (RUNS, (ACCEPTED, opened(config="other.yaml"), opened(base="")), BAD, commit(1)),
         # A rise that the history alone shows is compared with what was before, for two weeks.
-        *((RISEN, (), BAD, commit(19)), (RISEN[:22], (), BAD, commit(21))),
+        (RISEN, (), BAD, commit(19)),
+        (RISEN[:22], (), BAD, commit(21)),
         (rising(40, 1.1, at=20), (), BAD, commit(39)),
         (rising(30, 0.9, at=20), (), BAD, commit(29)),
         (rising(30, 1.0, at=20), (), BAD, commit(29)),

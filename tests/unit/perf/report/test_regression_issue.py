@@ -142,7 +142,9 @@ def test_a_record_is_read_again() -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        *("", "<!-- megtrim:regression:v1 -->", "<!-- megtrim:regression:v1 {} -->"),
+        "",
+        "<!-- megtrim:regression:v1 -->",
+        "<!-- megtrim:regression:v1 {} -->",
         "<!-- megtrim:regression:v1 [[[ -->",
         body(REGRESSED) + "\nmore",
         body(REGRESSED).replace(GOOD, "--upload-pack=x"),

@@ -56,7 +56,9 @@ SHORT = performance(
 
 def test_for_a_terminal() -> None:
     assert tables.text(SHORT).splitlines() == [
-        *("times: 2 measured, 1 skipped", "", "resnet18-s/default@any"),
+        "times: 2 measured, 1 skipped",
+        "",
+        "resnet18-s/default@any",
         (
             "  experiment            prepare (ms)            warm-up (ms)          inference (ms)"
             "       ratio to baseline  ratio to earlier  result"
@@ -154,7 +156,8 @@ def test_without_times_nothing_changes() -> None:
 def test_hostile_names_stay_text() -> None:
     assert HOSTILE not in junit.render(replace(timed(), warnings=(HOSTILE,)))
     verdict = join(facts(performance=hostile_performance()))
-    page, remark = html.render(verdict), comment.render(verdict)
+    page = html.render(verdict)
+    remark = comment.render(verdict)
 
     for text in (page, remark, table.render(verdict)):
         assert "\x1b" not in text
@@ -175,7 +178,8 @@ def test_four_digits_count(time_ms: float, shown: str) -> None:
 
 
 def test_an_interval_may_have_no_upper_end() -> None:
-    time, change = times(4.0)[-1], ratio(0.5)
+    time = times(4.0)[-1]
+    change = ratio(0.5)
 
     assert time_with_interval(replace(time, upper_ms=None)).endswith(" or more)")
     assert ratio_with_interval(change) == "0.500 (0.480 to 0.520)"
@@ -185,8 +189,10 @@ def test_an_interval_may_have_no_upper_end() -> None:
 @pytest.mark.parametrize(
     ("different", "value", "word"),
     [
-        *((Answer.YES, 0.5, "faster"), (Answer.YES, 1.5, "slower")),
-        *((Answer.NO, 0.5, "no difference"), (Answer.INCONCLUSIVE, 0.5, "unproven")),
+        (Answer.YES, 0.5, "faster"),
+        (Answer.YES, 1.5, "slower"),
+        (Answer.NO, 0.5, "no difference"),
+        (Answer.INCONCLUSIVE, 0.5, "unproven"),
     ],
 )
 def test_only_a_difference_has_a_direction(different: Answer, value: float, word: str) -> None:
@@ -344,7 +350,8 @@ def test_a_change_stands_between_two_nights() -> None:
 
     assert (change.number, change.tone) == (1, "slower")
     assert change.text == "2026-04-10: slower, ratio 1.050"
-    before, after = picture.nights[35], picture.nights[36]
+    before = picture.nights[35]
+    after = picture.nights[36]
     assert float(before.x[:-1]) < float(change.x[:-1]) < float(after.x[:-1])
     late = replace(nights(60), points=nights(60).points[:10])
     assert history_pictures((late,))[0].changes == ()

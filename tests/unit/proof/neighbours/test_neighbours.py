@@ -78,13 +78,20 @@ def test_a_switch_that_is_on_is_turned_off() -> None:
     assert found["without-enable-nchw44"].arguments == ("--cpu", "--record-comp-seq")
     assert found["without-enable-nchw44"].what == "without --enable-nchw44"
     assert found["enable-nchw44-dot"].arguments == (
-        *("--cpu", "--record-comp-seq", "--enable-nchw44-dot"),
+        "--cpu",
+        "--record-comp-seq",
+        "--enable-nchw44-dot",
     )
     assert found["record-comp-seq2"].arguments == (
-        *("--cpu", "--enable-nchw44", "--no-sanity-check", "--record-comp-seq2"),
+        "--cpu",
+        "--enable-nchw44",
+        "--no-sanity-check",
+        "--record-comp-seq2",
     )
     assert found["cpu-default"].arguments == (
-        *("--enable-nchw44", "--record-comp-seq", "--cpu-default"),
+        "--enable-nchw44",
+        "--record-comp-seq",
+        "--cpu-default",
     )
 
 
@@ -103,7 +110,9 @@ def test_a_search_is_a_neighbour_where_there_is_no_cache() -> None:
     cached = near(scenario("--cpu", fast_run=True, algo_cache="a.cache"), LITE)
 
     assert [plain[name].searches for name in ("fast-run", "full-run", "iter-1")] == [
-        *(True, True, False)
+        True,
+        True,
+        False,
     ]
     assert "without-algo-cache" not in plain
     assert not {"fast-run", "full-run"} & cached.keys()
@@ -153,10 +162,19 @@ def test_an_application_has_the_neighbours_that_its_words_have_places_for() -> N
 FLAGS = st.lists(
     st.sampled_from(
         [
-            *(("--cpu",), ("--iter", "1"), ("--iter=12",), ("--warmup_iter", "3")),
-            *(("--enable-nchw44",), ("--noenable-nchw44",), ("--weight-preprocess",)),
-            *(("--multithread", "4"), ("--fast-run-shared-batch-size", "2"), ("--batch-size=2",)),
-            *(("--help",), ("--cpu-default",), ("--record-comp-seq2=true",)),
+            ("--cpu",),
+            ("--iter", "1"),
+            ("--iter=12",),
+            ("--warmup_iter", "3"),
+            ("--enable-nchw44",),
+            ("--noenable-nchw44",),
+            ("--weight-preprocess",),
+            ("--multithread", "4"),
+            ("--fast-run-shared-batch-size", "2"),
+            ("--batch-size=2",),
+            ("--help",),
+            ("--cpu-default",),
+            ("--record-comp-seq2=true",),
         ]
     ),
     max_size=6,
@@ -227,7 +245,8 @@ def test_for_markdown() -> None:
 
 
 def test_on_the_page() -> None:
-    page, without = html.render(VERDICT), html.render(join(facts()))
+    page = html.render(VERDICT)
+    without = html.render(join(facts()))
 
     assert page.count('id="neighbours"') == page.count('href="#neighbours"') == 1
     assert page.count('<td class="cell pass">works</td>') == 5

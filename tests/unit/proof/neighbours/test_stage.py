@@ -43,7 +43,8 @@ EVERY = requests.near
 
 def opened(folder: Path, plays: Sequence[str] = ()) -> Opened:
     (folder / "m.v2.mge").write_bytes(b"model")
-    device, programs = Fickle(plays=list(plays)), {PLAIN: GOOD, REDUCED: GOOD}
+    device = Fickle(plays=list(plays))
+    programs = {PLAIN: GOOD, REDUCED: GOOD}
     keep = dump_keep_set(keep_set(1))
     made = built(folder, config=CONFIG, programs=programs, keep=keep, devices={"any": device})
     made = changed(made, engine=cast("Any", SimpleNamespace(dialect=lambda: LITE)))
@@ -69,7 +70,9 @@ def some(monkeypatch: pytest.MonkeyPatch) -> Opener:
 def ran(session: Session, task: Task) -> NeighboursResult:
     named = stage.inputs(task, session)
     session.results.done[task.id], _ = session.services.store.ensure(
-        *(Stage.NEIGHBOURS, task.name, named),
+        Stage.NEIGHBOURS,
+        task.name,
+        named,
         lambda folder: stage.work(task, session, folder),
         NeighboursResult,
     )
@@ -113,7 +116,7 @@ def test_what_was_tried_is_not_tried_again(tmp_path: Path, some: Opener) -> None
     assert [row.name for row in second.neighbours] == ["iter-1", "iter-3"]
     assert second.exit_code == 0
     assert len(other.runs) == 2
-    assert [row.levels[0].outcome for row in third.neighbours] == [*("same", "same", "trapped")]
+    assert [row.levels[0].outcome for row in third.neighbours] == ["same", "same", "trapped"]
 
 
 def test_a_trap_is_explained_once_the_profile_build_is_there(tmp_path: Path, some: Opener) -> None:
@@ -150,7 +153,8 @@ def test_a_verdict_reports_them(tmp_path: Path, some: Opener) -> None:
     assert neighbour_results(session) == ()
     ran(session, task)
     assert [(row.scenario, row.name, row.works) for row in neighbour_results(session)] == [
-        *(("m/s@any", "iter-1", True), ("m/s@any", "iter-3", False))
+        ("m/s@any", "iter-1", True),
+        ("m/s@any", "iter-3", False),
     ]
 
 

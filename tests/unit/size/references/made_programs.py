@@ -4,8 +4,12 @@ import struct
 
 from unit.elf.made_objects import AARCH64, ALLOC, CALL, POINTER, WRITE, Named, Part, object_file
 
-TEXT, RODATA, ARRAY, UNWIND = 0x1000, 0x2000, 0x3000, 0x4000
-_CALL, _POINTER = CALL[AARCH64], POINTER[AARCH64]
+TEXT = 0x1000
+RODATA = 0x2000
+ARRAY = 0x3000
+UNWIND = 0x4000
+_CALL = CALL[AARCH64]
+_POINTER = POINTER[AARCH64]
 
 
 def _unwind_table(*functions: int) -> bytes:

@@ -267,7 +267,8 @@ def layout(session: Session, name: str) -> Session:
 
 
 def test_only_scoped_facts_have_files_of_their_own(session: Session) -> None:
-    scoped, upstream = layout(session, "scoped"), layout(session, "upstream")
+    scoped = layout(session, "scoped")
+    upstream = layout(session, "upstream")
     one, two = (header.files(keep_set(*numbers), scoped) for numbers in ((1,), (1, 2)))
     files = header.files(keep_set(1, 2), upstream)
 

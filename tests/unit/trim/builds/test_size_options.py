@@ -305,11 +305,19 @@ def test_the_flags_of_all() -> None:
     made = apply(wanted, ndk())
 
     assert made.compile_flags == (
-        *("-DX", "-fno-unwind-tables", "-fno-asynchronous-unwind-tables", "-flto=full"),
-        *("-fvisibility=hidden", "-fwhole-program-vtables", "-fvirtual-function-elimination"),
+        "-DX",
+        "-fno-unwind-tables",
+        "-fno-asynchronous-unwind-tables",
+        "-flto=full",
+        "-fvisibility=hidden",
+        "-fwhole-program-vtables",
+        "-fvirtual-function-elimination",
     )
     assert made.link_flags == (
-        *("-Wl,--icf=all", "-fuse-ld=lld", "-flto=full", "-Wl,--pack-dyn-relocs=relr"),
+        "-Wl,--icf=all",
+        "-fuse-ld=lld",
+        "-flto=full",
+        "-Wl,--pack-dyn-relocs=relr",
     )
     assert "-fuse-ld=lld" not in apply(wanted, CLANG).link_flags
     assert made.own_link_flags == ("-Wl,--no-eh-frame-hdr",)

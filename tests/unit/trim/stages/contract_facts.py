@@ -46,15 +46,31 @@ VIEWS = " ".join(
 )
 ENGINES = ("m/s@*", "m/tuned@any", "m/cached@any", "n/s@any")
 _KEYS_OF_A_DEVICE = (
-    *("name", "kind", "sysroot", "runner", "serial", "match", "host", "port", "user", "key"),
-    *("known_hosts", "power", "cool_down", "governor", "cpus"),
+    "name",
+    "kind",
+    "sysroot",
+    "runner",
+    "serial",
+    "match",
+    "host",
+    "port",
+    "user",
+    "key",
+    "known_hosts",
+    "power",
+    "cool_down",
+    "governor",
+    "cpus",
 )
 _S = "models.0.scenarios.0"
 _APP = "models.0.scenarios.2"
 TIES: Mapping[str, str] = {
     **dict.fromkeys(
         (
-            *("classes.name", "devices.class_", "applications.name", "models.name"),
+            "classes.name",
+            "devices.class_",
+            "applications.name",
+            "models.name",
             "models.scenarios.name",
         ),
         "a name by which parts of the file refer to each other: another is another plan",
@@ -90,10 +106,28 @@ NO_FACTS: Mapping[str, str] = {
 """Fields of a session that no key depends on, and why."""
 OPTIONS_ELSEWHERE = frozenset(
     (
-        *("config", "out", "engine", "jobs", "device", "image", "no_docker", "recompile", "reuse"),
-        *("history", "traces", "base", "base_name", "against"),
-        *("quiet", "as_json", "again", "form", "scenario", "accept"),
-        *("reached", "of_release"),
+        "config",
+        "out",
+        "engine",
+        "jobs",
+        "device",
+        "image",
+        "no_docker",
+        "recompile",
+        "reuse",
+        "history",
+        "traces",
+        "base",
+        "base_name",
+        "against",
+        "quiet",
+        "as_json",
+        "again",
+        "form",
+        "scenario",
+        "accept",
+        "reached",
+        "of_release",
     )
 )
 """Options that are no facts: what is opened by them is, or they say which tasks run; accepting
@@ -111,8 +145,16 @@ _TOOLCHAIN: Mapping[str, Any] = {
 }
 PLACES: Mapping[str, str] = dict.fromkeys(
     (
-        *("c_compiler", "cxx_compiler", "strip", "archiver", "ranlib", "archive", "host_cxx"),
-        *("sysroot", "ndk", "includes"),
+        "c_compiler",
+        "cxx_compiler",
+        "strip",
+        "archiver",
+        "ranlib",
+        "archive",
+        "host_cxx",
+        "sysroot",
+        "ndk",
+        "includes",
     ),
     "says where programs and files are; version, target, files and image say which",
 ) | {
@@ -176,15 +218,17 @@ CONFIG: tuple[Fact, ...] = (
     *(
         key(f"toolchain.{name}", value)
         for name, value in (
-            *(("kind", "ndk"), ("ndk", "r21e"), ("abi", "arm64-v8a"), ("api", 30), ("fp16", True)),
-            *(
-                ("clang", 16),
-                ("pages", "4 KiB"),
-                ("stl", "c++_static"),
-                ("image", "other"),
-                ("jobs", 3),
-                ("prefer", "zig"),
-            ),
+            ("kind", "ndk"),
+            ("ndk", "r21e"),
+            ("abi", "arm64-v8a"),
+            ("api", 30),
+            ("fp16", True),
+            ("clang", 16),
+            ("pages", "4 KiB"),
+            ("stl", "c++_static"),
+            ("image", "other"),
+            ("jobs", 3),
+            ("prefer", "zig"),
         )
     ),
     key(
@@ -557,7 +601,8 @@ def _programs() -> Iterator[Left]:
         verified = " ".join(
             f"{stage}/{each}" for stage in ("verify", "neighbours", "count") for each in scenarios
         )
-        timed, compared = times("*", *scenarios), times("trimming-*", *scenarios)
+        timed = times("*", *scenarios)
+        compared = times("trimming-*", *scenarios)
         traced = " ".join(f"profile/{each}" for each in scenarios)
         recorded = " ".join(f"functions/{each}" for each in scenarios)
         yield Left("build/plain", f"bin/{program}", f"{verified} {timed}")

@@ -108,7 +108,8 @@ ENGINES: Mapping[str, Mapping[str, Any]] = {"unverified": {"scopes": Scopes()}}
 
 class StandIn:
     def __init__(self, real: Real, **facts: Any) -> None:
-        self.real, self.facts = real, facts
+        self.real = real
+        self.facts = facts
         self.kept = facts.get("kept", real.engine.kept)
         self.kernels = facts.get("kernels", ("src/kern",))
         self.checkout = real.engine.checkout
@@ -160,7 +161,8 @@ class World:
     tasks: tuple[Task, ...] = field(init=False)
 
     def __post_init__(self) -> None:
-        config, now = self.session.request.config, self.session
+        config = self.session.request.config
+        now = self.session
         planned = (
             perf_tasks(config)
             if self.name == "times"
@@ -348,7 +350,8 @@ def _unverified(world: World) -> World:
     made = world.session
     del made.results.done[UNVERIFIED]
     made.results.failed[UNVERIFIED] = InfrastructureFailure("no phone", attempts=("link lost",))
-    earlier, name = results.sample(VerifyResult), UNVERIFIED.partition("/")[2]
+    earlier = results.sample(VerifyResult)
+    name = UNVERIFIED.partition("/")[2]
     made.services.store.ensure(Stage.VERIFY, name, {}, lambda _folder: earlier, VerifyResult)
     return world
 

@@ -111,12 +111,18 @@ def scenarios(made: Session) -> tuple[Scenario, Scenario]:
     ("number", "task", "argv", "put", "outputs"),
     [
         (
-            *(0, PLAIN, "classify model.mge input0.npy"),
-            *("classify input0.npy model.mge", {"standard output": b"cat\n"}),
+            0,
+            PLAIN,
+            "classify model.mge input0.npy",
+            "classify input0.npy model.mge",
+            {"standard output": b"cat\n"},
         ),
         (
-            *(1, REDUCED, "served model.mge --to=dump"),
-            *(f"{LIBRARY} model.mge served", {"o": b"cat"}),
+            1,
+            REDUCED,
+            "served model.mge --to=dump",
+            f"{LIBRARY} model.mge served",
+            {"o": b"cat"},
         ),
     ],
     ids=["alone", "with its shared object"],
@@ -125,7 +131,8 @@ def test_a_run_of_an_application(
     tmp_path: Path, number: int, task: str, argv: str, put: str, outputs: dict[str, bytes]
 ) -> None:
     made = built(tmp_path)
-    scenario, device = scenarios(made)[number], FakeDevice()
+    scenario = scenarios(made)[number]
+    device = FakeDevice()
     program = applications.program(scenario, made.request, made.results.done[task])
 
     seen = run_on(device, make_run_spec(scenario, made, program, cache=None))
@@ -158,7 +165,9 @@ def test_what_a_run_depends_on_holds_the_shared_object(tmp_path: Path) -> None:
     [
         ({"o": b"cat"}, {"o": b"cat"}, "pass", "outputs equal to the last bit (1 output, 3 bytes)"),
         (
-            *({"o": b"cat"}, {"o": b"dog"}, "parity"),
+            {"o": b"cat"},
+            {"o": b"dog"},
+            "parity",
             "output o: differs from byte 1 on (3 against 3 bytes)",
         ),
         ({"o": b""}, {"o": b""}, "parity", "the output o is empty: that proves nothing"),

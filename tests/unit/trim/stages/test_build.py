@@ -82,10 +82,8 @@ def test_the_profile_build_lists_the_regions_that_it_holds(tmp_path: Path) -> No
 
 
 def test_the_key_is_of_the_variant(tmp_path: Path) -> None:
-    on, off = (
-        session(tmp_path / "a"),
-        session(tmp_path / "b", trim="{switches: {flatbuffers: false}}"),
-    )
+    on = session(tmp_path / "a")
+    off = session(tmp_path / "b", trim="{switches: {flatbuffers: false}}")
 
     for variant in (Variant.PLAIN, Variant.PROFILE):
         assert build.inputs(task(variant), on) == build.inputs(task(variant), off)
@@ -109,7 +107,8 @@ def test_the_header_is_made_from_the_committed_file(now: Session) -> None:
     files = {name for name in folder.files if name.startswith("include/")}
     scopes = now.services.engine.scopes()
     assert files == {
-        *("include/bin_reduce.h", "include/midout.h"),
+        "include/bin_reduce.h",
+        "include/midout.h",
         *(f"include/{tag_file(tag)}" for tag in scopes.tags),
         *(f"include/{macro_file(macro)}" for macro in scopes.macros),
     }
@@ -140,8 +139,12 @@ def test_the_file_is_bound_by_its_digest(now: Session) -> None:
     assert named["scenarios"] == "m/s@any"
     assert named["generation"] == "20220507"
     assert set(named) == {
-        *("generation", "layout", "elementwise modes", "committed keep set"),
-        *("scenarios", "files of their own"),
+        "generation",
+        "layout",
+        "elementwise modes",
+        "committed keep set",
+        "scenarios",
+        "files of their own",
     }
     support.commit(now, support.keep_set(1, 2))
     assert header.inputs(support.HEADER_TASK, now) != named

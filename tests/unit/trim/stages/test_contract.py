@@ -65,7 +65,8 @@ class Seen:
 
     @property
     def unlike(self) -> str:
-        lacking, more = sorted(self.expected - self.changed), sorted(self.changed - self.expected)
+        lacking = sorted(self.expected - self.changed)
+        more = sorted(self.changed - self.expected)
         return f"{self.fact}, {self.world}: unchanged {lacking}, changed for nothing {more}"
 
 
@@ -87,7 +88,8 @@ class Contract:
         return self.seen(fact.name, name, fact.change(self.worlds[name]), patterns)
 
     def seen(self, fact: str, name: str, world: World, patterns: str) -> Seen:
-        before, after = self.labels[name], world.labels()
+        before = self.labels[name]
+        after = world.labels()
         expected = _matching(before.keys() & after.keys(), patterns)
         return Seen(fact, name, before, after, expected)
 
@@ -99,7 +101,8 @@ class Contract:
         for name, world in self.worlds.items():
             for task, folder in world.session.results.done.items():
                 for field, value in found_facts(folder.result):
-                    after, file = world.found(task, **{field: value}), FOUND.format(field)
+                    after = world.found(task, **{field: value})
+                    file = FOUND.format(field)
                     yield self.seen(f"{task}: {file}", name, after, self._rest(name, task, file))
                 for file in folder.files:
                     after = world.left(task, file)
@@ -159,7 +162,8 @@ def test_every_omission_is_noticed(contract: Contract) -> None:
     everything = (seen for fact in FACTS for seen in contract.tried(fact))
     for seen in (*everything, *contract.left):
         for task in seen.expected:
-            before, after = seen.before[task], seen.after[task]
+            before = seen.before[task]
+            after = seen.after[task]
             every = {*before, *after}
             differing = {sort_of(each) for each in every if before.get(each) != after.get(each)}
             if len(differing) == 1:

@@ -71,7 +71,8 @@ def parse_dependencies(dependencies: str, build: Path) -> Mapping[Path, frozense
             output = _resolve(line.split(": #deps ")[0], build)
         elif output is not None:
             found[output] = frozenset(files)
-            output, files = None, []
+            output = None
+            files = []
     return found
 
 

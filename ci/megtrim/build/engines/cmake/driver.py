@@ -175,15 +175,13 @@ def run_script(
 def run(job: Job, processes: ProcessRunner, progress: Callable[[int, int, str], None]) -> None:
     """Raises ProductFailure if the engine does not compile."""
     configure = (
-        *(
-            processes.build_tool("cmake"),
-            "-G",
-            "Ninja",
-            "-S",
-            str(job.source),
-            "-B",
-            str(job.build),
-        ),
+        processes.build_tool("cmake"),
+        "-G",
+        "Ninja",
+        "-S",
+        str(job.source),
+        "-B",
+        str(job.build),
         f"-DCMAKE_MAKE_PROGRAM={processes.build_tool('ninja')}",
         "-DCMAKE_EXPORT_COMPILE_COMMANDS=ON",
         *job.set_entries(),

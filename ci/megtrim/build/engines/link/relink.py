@@ -26,9 +26,14 @@ from megtrim.util.files import guard_write, write_atomically
 LINKS = "links"
 STRIPPED = "stripped"
 _COMPILE = (
-    *("-c", "-O2", "-fPIC", "-fno-lto"),
+    "-c",
+    "-O2",
+    "-fPIC",
+    "-fno-lto",
     # A source may run before the program's start-up is done, and nothing unwinds through a trap.
-    *("-fno-stack-protector", "-fno-unwind-tables", "-fno-asynchronous-unwind-tables"),
+    "-fno-stack-protector",
+    "-fno-unwind-tables",
+    "-fno-asynchronous-unwind-tables",
 )
 _RESPONSE_FILE = re.compile(r"\s@")
 _REFUSED = re.compile(
@@ -122,7 +127,8 @@ def _command(built: Path, link_env: LinkEnvironment) -> LinkCommand:
 
 def _compile_source(named: tuple[str, str], command: LinkCommand, link_env: LinkEnvironment) -> str:
     name, text = named
-    source, made = link_env.scratch / name, link_env.scratch / f"{name}.o"
+    source = link_env.scratch / name
+    made = link_env.scratch / f"{name}.o"
     write_atomically(source, text)
     compiler = (*link_env.toolchain.c_compiler, *link_env.toolchain.compile_flags)
     words = (*invocation.compile_words(command.words), *_COMPILE)
@@ -270,7 +276,8 @@ def _defer_sections(
     argv: Sequence[str], call: LinkCall, spec: LinkSpec, link_env: LinkEnvironment
 ) -> tuple[str, ...]:
     """Of data, what the linker drops if deferred functions refer to nothing goes with them."""
-    linked, listed = link_env.scratch / "needed", link_env.scratch / "needed.map"
+    linked = link_env.scratch / "needed"
+    listed = link_env.scratch / "needed.map"
     flags = (*invocation.UNFOLDED[call.linker], "-Wl,-O0", f"-Wl,-Map={listed}")
     alone = copy_inputs(argv, link_env, spec)
     _link((*alone, *call.adapt_flags(flags)), linked, spec, link_env)
@@ -289,7 +296,8 @@ def copy_inputs(
     link of them ``placed``. Raises InputError for a damaged object or archive.
     """
     names = local_functions.number_names(spec.emptied)
-    deferred, near = frozenset(spec.deferred), frozenset(spec.near)
+    deferred = frozenset(spec.deferred)
+    near = frozenset(spec.near)
     made: dict[Path, str] = {}
     words = [argv[0]]
     for word, path in resolve_argv(argv[1:], link_env):

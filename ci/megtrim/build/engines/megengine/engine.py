@@ -280,7 +280,8 @@ class MegEngine:
         return script_for(toolchain, targets)
 
     def _refuse_missing_submodules(self) -> None:
-        root, files = self.checkout.root, self.checkout.files
+        root = self.checkout.root
+        files = self.checkout.files
         listed = self.checkout.text(_MODULES).split() if _MODULES in files else None
         needed = self.generation.submodule_paths
         present = {"/".join(name.split("/")[:2]) for name in files}
@@ -305,9 +306,11 @@ def script_for(toolchain: Toolchain, targets: Sequence[str]) -> BuildScript:
     return BuildScript(
         path=SCRIPT,
         arguments=(
-            *("-a", toolchain.abi),
+            "-a",
+            toolchain.abi,
             *(("-f",) if toolchain.fp16 else ()),
-            *("-e", " ".join(targets)),
+            "-e",
+            " ".join(targets),
         ),
         build=f"build_dir/android/{toolchain.abi}/Release/build",
         why=_WHY,

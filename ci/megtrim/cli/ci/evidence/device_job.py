@@ -32,8 +32,12 @@ from megtrim.util.strict_json import dump
 HOST_VARIABLE = "MEGTRIM_HOST_RUNS_PROGRAMS"
 
 _FOR_THE_WAY = (
-    *("XDG_STATE_HOME", "SSH_AUTH_SOCK", "ANDROID_ADB_SERVER_PORT", "MEGTRIM_ADB"),
-    *("MEGTRIM_STATE", "RUNNER_ENVIRONMENT"),
+    "XDG_STATE_HOME",
+    "SSH_AUTH_SOCK",
+    "ANDROID_ADB_SERVER_PORT",
+    "MEGTRIM_ADB",
+    "MEGTRIM_STATE",
+    "RUNNER_ENVIRONMENT",
 )
 """What adb, ssh and the facts of this machine need beyond what programs here see.
 
@@ -50,7 +54,8 @@ All else is left out: a job's environment has tokens in it.
 @click.option("--sha256", required=True, metavar="DIGEST", help="SHA-256 of bundle.json.")
 @click.option("--class", "cpu_class", required=True, metavar="CLASS", help="CPU class to run.")
 @click.option(
-    *("--shard", "part"),
+    "--shard",
+    "part",
     default="1/1",
     show_default=True,
     metavar="I/N",
@@ -73,7 +78,8 @@ def run_bundle(
     in the environment; one of GitHub's own needs no such word. Boards, and whose power is switched,
     are in a file of its owner that MEGTRIM_BOARDS names.
     """
-    shard, today = Shard.parse(part), read_today()
+    shard = Shard.parse(part)
+    today = read_today()
     console = open_console(quiet=quiet)
     processes = open_processes()
     bundle = read_bundle(folder, sha256=sha256)
@@ -150,7 +156,8 @@ def _list_standing(bundle: Bundle, cpu_class: str, *, emulated: bool) -> list[Bu
 def _open(
     job: DeviceJob, standing: tuple[BundleDevice, ...], processes: ProcessRunner, console: Console
 ) -> Device:
-    bundle, kind = job.bundle, job.asked.kind
+    bundle = job.bundle
+    kind = job.asked.kind
     if kind not in (*NEAR, *device_kinds.KINDS):
         msg = f"device {job.asked.name}: this megtrim knows no kind {kind!r}"
         raise InputError(msg, hint="is the kit on the runner that of the build job?")

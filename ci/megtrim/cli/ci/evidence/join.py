@@ -48,8 +48,15 @@ _REPORT_FILE = "report.md"
 _JUNIT_FILE = "junit.xml"
 _PAGE_FILE = "index.html"
 _ALL = (
-    *(VERDICT_FILE, limits.ENDING_FILE, EVIDENCE_FILE, SIZES_FILE, BASELINE_FILE),
-    *(COMMENT_FILE, _REPORT_FILE, _JUNIT_FILE, _PAGE_FILE),
+    VERDICT_FILE,
+    limits.ENDING_FILE,
+    EVIDENCE_FILE,
+    SIZES_FILE,
+    BASELINE_FILE,
+    COMMENT_FILE,
+    _REPORT_FILE,
+    _JUNIT_FILE,
+    _PAGE_FILE,
 )
 _HINT = "download the results of the build job again"
 _UNKNOWN = Origin()
@@ -95,14 +102,16 @@ Examples:
     help="SHA-256 of bundle.json, as `pack` printed it: a changed one is refused.",
 )
 @click.option(
-    *("--evidence", "folders"),
+    "--evidence",
+    "folders",
     type=PATH,
     multiple=True,
     metavar="DIR",
     help="Evidence of a device job, or a folder of such folders; repeatable.",
 )
 @click.option(
-    *("--config", "-c"),
+    "--config",
+    "-c",
     type=PATH,
     help="The configuration that is judged: what is of another one is refused.",
 )

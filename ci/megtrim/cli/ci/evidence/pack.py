@@ -82,20 +82,23 @@ Outputs of the step:
 @quick_option
 @base_options
 @click.option(
-    *("--traces", "asked"),
+    "--traces",
+    "asked",
     flag_value="traces",
     help="Have all scenarios traced; if trim.base is plain, their functions recorded.",
 )
 @click.option(
-    *("--functions", "asked"),
+    "--functions",
+    "asked",
     flag_value="functions",
     help="Have the functions of all scenarios recorded.",
 )
 @click.option(
-    *("--times", "asked"), flag_value="times", help="Have times taken, as `perf` configures them."
+    "--times", "asked", flag_value="times", help="Have times taken, as `perf` configures them."
 )
 @click.option(
-    *("--evidence", "traces"),
+    "--evidence",
+    "traces",
     type=PATH,
     multiple=True,
     metavar="DIR",
@@ -161,7 +164,8 @@ def pack(options: Options, asked: str | None, proofs: Path | None, per_job: int,
 
 def _describe_bundle(bundle: Bundle) -> str:
     timed = bundle.purpose is JobPurpose.TIME
-    asked, proven = len(bundle.contests if timed else bundle.scenarios), len(bundle.proven)
+    asked = len(bundle.contests if timed else bundle.scenarios)
+    proven = len(bundle.proven)
     noun = "contest" if timed else "scenario"
     text = count(asked, noun)
     return f"{text} to {bundle.purpose} on devices" + (f", {proven} already proven" * bool(proven))

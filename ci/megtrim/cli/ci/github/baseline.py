@@ -107,14 +107,16 @@ def rebuild_baseline(options: Options) -> int:
     known = load_sizes(folder / SIZES_FILE, shown=SIZES_FILE)
     try:
         how_built = replace(options, committed=not known.quick, quick=known.quick)
-        found, source = _measure_variants(how_built), f"{base}, {base.what}, rebuilt"
+        found = _measure_variants(how_built)
+        source = f"{base}, {base.what}, rebuilt"
         how = BaselineSource.REBUILT
     except Interrupted:
         raise
     except MegtrimError as error:
         open_console().warn(f"{base} cannot be rebuilt: {one_line(str(error))}")
         reason = one_line(error.message, most=_LONGEST_REASON)
-        found, source = known, f"{known.source}; {base.what} cannot be rebuilt ({reason})"
+        found = known
+        source = f"{known.source}; {base.what} cannot be rebuilt ({reason})"
         how = BaselineSource.LAST_KNOWN if known.sizes else BaselineSource.NONE
     shown = one_line(source, most=490)
     commit = base.sha if how is BaselineSource.REBUILT else found.origin.commit
@@ -137,7 +139,8 @@ def _leave(found: FoundBaseline, folder: Path, *, quick: bool) -> None:
 
 def _read_base(path: Path) -> Base:
     hint = "run `megtrim ci github baseline find` first, with the same --out"
-    most, expected = LARGEST_DOCUMENT, "the commit of a baseline"
+    most = LARGEST_DOCUMENT
+    expected = "the commit of a baseline"
     text = read_text(path, most_bytes=most, expected=expected, hint=hint)
     return load(Base, text, source=str(path), version=1, hint=hint)
 

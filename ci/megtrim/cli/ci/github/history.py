@@ -149,7 +149,8 @@ def add(report: Path, history: Path, base_commit: str, artifact: str) -> int:
 def _compare_work(
     api: Api, of_base: Event, report: Path, verdict: Verdict, artifact: str
 ) -> Iterator[BudgetRow]:
-    now, config = load_sizes(report / SIZES_FILE, shown=SIZES_FILE), verdict.invocation.config
+    now = load_sizes(report / SIZES_FILE, shown=SIZES_FILE)
+    config = verdict.invocation.config
     found = find(api, of_base, config=config, artifact=artifact, now_s=read_now().timestamp())
     for warning in found.warnings:
         open_console().warn(one_line(warning, most=1000))
@@ -245,7 +246,8 @@ def _append(
         msg = "there is no GitHub token"
         raise InputError(msg, hint="pass the job's own: env GITHUB_TOKEN")
     encoded = base64.b64encode(f"x-access-token:{token}".encode()).decode()
-    remote, header = f"{event.server_url}/{event.repository}", f"Authorization: basic {encoded}"
+    remote = f"{event.server_url}/{event.repository}"
+    header = f"Authorization: basic {encoded}"
     opened = DataBranch(processes, repository, branch, remote=remote, header=header)
     commit = opened.append(entries)
     for rewrite in list_rewrites(open_api(processes.env, event), event.repository, branch):
@@ -287,7 +289,8 @@ def base(config: str, history: Path) -> int:
 def _choose_ancestor(api: Api, event: Event, commits: tuple[str, ...]) -> str:
     if not commits:
         return ""
-    own, repository = event.of_default_branch, event.repository
+    own = event.of_default_branch
+    repository = event.repository
     head = event.sha if own else fetch_head(api, repository, event.default_branch)
     for commit in commits[:_MOST_BASES]:
         if is_ancestor(api, repository, commit, head):

@@ -189,7 +189,8 @@ def propose(
     env, event, api = open_job()
     proposer = PullRequestProposer(api, event.repository)
     path = _inside(keep_set, project)
-    keep, verdict = read_folder(keep_set), read_verdict(report)
+    keep = read_folder(keep_set)
+    verdict = read_verdict(report)
     if config is not None:
         _expect_of(str(config), path, verdict.invocation)
     base = base or _base(event)

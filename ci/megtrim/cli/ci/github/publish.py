@@ -211,7 +211,8 @@ def join_toolchains(
     reports: Path, config: str, names: Sequence[str], known: Origin, links: Links
 ) -> tuple[list[int], list[ToolchainReport]]:
     """Return the exit status and the report of each; ``known`` is what is sure of all of them."""
-    codes, found = [], []
+    codes = []
+    found = []
     for name in names:
         chosen = choose(config, name)
         artifact = f"{REPORT_ARTIFACT}{suffix_of(chosen)}"
@@ -224,7 +225,9 @@ def join_toolchains(
         except MegtrimError as error:
             # The page of what was refused, such as another toolchain's, would speak for this one.
             show(f"{name}: {limits.clean_line(str(error))}")
-            code, verdict, text = error.exit_code, None, block(str(error))
+            code = error.exit_code
+            verdict = None
+            text = block(str(error))
         if verdict is not None:
             verdict = confirm_origin(verdict, known)
         codes.append(code)

@@ -15,11 +15,14 @@ from megtrim.util.errors import InfrastructureFailure, InputError
 from megtrim.util.process import Command, CompletedCommand, ProcessRunner
 
 URL = "redis://ci:secret@cache.lan"
-HIT, MISS = "remote_storage_read_hit\n", "remote_storage_read_miss\n"
-ERROR, TIMEOUT = "remote_storage_error\n", "remote_storage_timeout\n"
+HIT = "remote_storage_read_hit\n"
+MISS = "remote_storage_read_miss\n"
+ERROR = "remote_storage_error\n"
+TIMEOUT = "remote_storage_timeout\n"
 SECRET = "geheim"
 NO_URL = "found no URL of a storage that ccache knows"
-NO_HOST, NO_PATH = "found a URL that names no host", "found a URL that names no path"
+NO_HOST = "found a URL that names no host"
+NO_PATH = "found a URL that names no path"
 NO_SUPPORT = "found {}://, which ccache does not support"
 UNKNOWN = "found an attribute that ccache does not know for {}://"
 NO_TIME = "{}-timeout: found something other than milliseconds"

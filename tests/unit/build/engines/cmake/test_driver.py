@@ -58,8 +58,10 @@ CMake Error at CMakeLists.txt:12 (add_subdirectory):
 """
 SAID = [f"line {number}" for number in range(30)]
 FAILED = ["FAILED: generated.h", "python3 generate.py"]
-COMPILER_LINES, LINKER_LINES = COMPILER.splitlines(), LINKER.splitlines()
-LLD_LINES, CONFIGURE_LINES = LLD.splitlines(), CONFIGURE.splitlines()
+COMPILER_LINES = COMPILER.splitlines()
+LINKER_LINES = LINKER.splitlines()
+LLD_LINES = LLD.splitlines()
+CONFIGURE_LINES = CONFIGURE.splitlines()
 TOOL = """\
 #!/bin/sh
 echo "$0 $*" >> {calls}
@@ -356,7 +358,8 @@ def test_the_first_link_is_one_of_nothing(job: Job, tmp_path: Path) -> None:
     toolchain = replace(TOOLCHAIN, cxx_compiler=words, compile_flags=("-s",), link_flags=("-x",))
     driver.link_nothing(toolchain, job, WorkTree(root=tmp_path), ProcessRunner({}))
 
-    source, made = tmp_path / "nothing.cpp", tmp_path / "nothing"
+    source = tmp_path / "nothing.cpp"
+    made = tmp_path / "nothing"
     lines = [line for line in job.log.read_text("utf-8").splitlines() if line.startswith("-s")]
     assert lines == [f"-s {source} -o {made}", f"-s -x {source} -o {made}"]
     assert source.read_text("utf-8").startswith("int main()")

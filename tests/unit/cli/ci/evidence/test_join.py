@@ -82,8 +82,13 @@ def test_a_report_has_all_its_forms(final_: Final) -> None:
     assert answer.out.startswith("unverified: load_and_run: ")
     assert answer.out.endswith(", 1 of 2 proven on devices\n")
     assert final_.left() == [
-        *("comment.md", "evidence.json", "index.html", "junit.xml", "report.md"),
-        *("sizes.json", "verdict.json"),
+        "comment.md",
+        "evidence.json",
+        "index.html",
+        "junit.xml",
+        "report.md",
+        "sizes.json",
+        "verdict.json",
     ]
     assert final_.read("sizes.json") == "sizes"
     assert final_.read("comment.md") == final_.read("report.md")
@@ -285,7 +290,8 @@ def test_the_run_is_linked_from_its_environment() -> None:
         assert join.links({**env, name: ""}, "", "") == Links(run="", artifact="")
 
 
-ANDROID, LINUX = "android/megtrim.yaml", "linux/megtrim.yaml"
+ANDROID = "android/megtrim.yaml"
+LINUX = "linux/megtrim.yaml"
 
 
 def of(config: str) -> str:

@@ -75,7 +75,9 @@ def proven(session: Session) -> EvidenceSet:
 
 
 PLAIN_FUNCTIONS = "level: function, base: plain"
-VERIFY, TRACE, RECORD = JobPurpose.VERIFY, JobPurpose.TRACE, JobPurpose.RECORD
+VERIFY = JobPurpose.VERIFY
+TRACE = JobPurpose.TRACE
+RECORD = JobPurpose.RECORD
 
 
 @pytest.mark.parametrize(
@@ -84,13 +86,19 @@ VERIFY, TRACE, RECORD = JobPurpose.VERIFY, JobPurpose.TRACE, JobPurpose.RECORD
         # The committed keep set, and the quick way: by the devices on runners alone.
         (
             lambda folder: built(folder, committed=True),
-            *(VERIFY, 1),
+            VERIFY,
+            1,
             ["megtrim-evidence-any-1", "megtrim-evidence-any-2"],
-            *([], "false"),
+            [],
+            "false",
         ),
         (
             lambda folder: built(folder, quick=True),
-            *(VERIFY, 20, ["megtrim-evidence-any-1"], [], "false"),
+            VERIFY,
+            20,
+            ["megtrim-evidence-any-1"],
+            [],
+            "false",
         ),
         # Classes without a runner are traced on emulators.
         (built, TRACE, 20, ["megtrim-traces-any-1"], ["megtrim-traces-big-1"], "false"),
@@ -99,21 +107,37 @@ VERIFY, TRACE, RECORD = JobPurpose.VERIFY, JobPurpose.TRACE, JobPurpose.RECORD
         (linked, RECORD, 20, ["megtrim-functions-any-1"], ["megtrim-functions-big-1"], "false"),
         (
             lambda folder: linked(folder, trim=PLAIN_FUNCTIONS),
-            *(RECORD, 20, ["megtrim-functions-any-1"], ["megtrim-functions-big-1"], "false"),
+            RECORD,
+            20,
+            ["megtrim-functions-any-1"],
+            ["megtrim-functions-big-1"],
+            "false",
         ),
         # A build that failed has no job: there is nothing that a device could run.
         (
             lambda folder: without(linked(folder, trim=PLAIN_FUNCTIONS), LINKED),
-            *(RECORD, 20, [], [], "false"),
+            RECORD,
+            20,
+            [],
+            [],
+            "false",
         ),
         (
             lambda folder: without(built(folder, committed=True), REDUCED),
-            *(VERIFY, 20, [], [], "false"),
+            VERIFY,
+            20,
+            [],
+            [],
+            "false",
         ),
         # Jobs that take times share contests, not scenarios.
         (
             lambda folder: timed(folder, committed=True),
-            *(JobPurpose.TIME, 3, ["megtrim-times-any-1", "megtrim-times-any-2"], [], "false"),
+            JobPurpose.TIME,
+            3,
+            ["megtrim-times-any-1", "megtrim-times-any-2"],
+            [],
+            "false",
         ),
     ],
 )
@@ -280,7 +304,8 @@ def leave_old(job: Job) -> None:
         # The kit on the runner may be older than the build's.
         (
             lambda job: job.write(devices=(device(kind="telepathy"),)),
-            *("", "this megtrim knows no kind 'telepathy'"),
+            "",
+            "this megtrim knows no kind 'telepathy'",
         ),
         (leave_old, "", "--to out: found something there"),
     ],

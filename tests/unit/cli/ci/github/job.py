@@ -148,9 +148,7 @@ class Team:
         return row.text
 
     def publish(self, *options: str) -> Answer:
-        return self.shell(
-            *("ci", "github", "regression-issues", "report", "--base", GOOD), *options
-        )
+        return self.shell("ci", "github", "regression-issues", "report", "--base", GOOD, *options)
 
     def states(self) -> list[str]:
         return [each["state"] for each in self.repository.issues.values()]

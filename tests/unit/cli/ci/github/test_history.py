@@ -78,7 +78,8 @@ class Nights:
 @pytest.fixture
 def nights(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> Iterator[Nights]:
     processes = ProcessRunner({"PATH": "/usr/bin:/bin"})
-    bare, home = shell.folder / "remotes/acme/phone.git", shell.folder / "home"
+    bare = shell.folder / "remotes/acme/phone.git"
+    home = shell.folder / "home"
     processes.capture("git", "init", "--quiet", "--bare", str(bare))
     processes.capture("git", "init", "--quiet", str(shell.folder / "kit"))
     home.mkdir()

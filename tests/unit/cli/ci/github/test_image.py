@@ -250,10 +250,12 @@ def leave(shell: Shell, name: str, left: Verdict | EarlyExit, config: str = "") 
     """Leave a verdict or an ending, of another configuration if one is named."""
     of = config or f"megtrim.yaml#{name}"
     if isinstance(left, EarlyExit):
-        file, text = "ending.json", dump(replace(left, config=of))
+        file = "ending.json"
+        text = dump(replace(left, config=of))
     else:
         called = replace(left.invocation, config=of)
-        file, text = "verdict.json", to_json(replace(left, invocation=called))
+        file = "verdict.json"
+        text = to_json(replace(left, invocation=called))
     (shell.folder / "reports" / f"megtrim-report._{name}").mkdir(parents=True)
     shell.write(f"reports/megtrim-report._{name}/{file}", text)
 

@@ -16,7 +16,8 @@ from unit.cli.ci.github.job import Job
 from unit.cli.support import Answer
 from unit.verdict import examples
 
-A, B = Region("a", (1,)), Region("b", ("float",))
+A = Region("a", (1,))
+B = Region("b", ("float",))
 
 
 def keep(*regions: Region) -> KeepSet:
@@ -150,11 +151,13 @@ def test_checks_that_could_not_be_started_are_started_by_the_next_run(refresh: J
     [
         ("trim/megtrim.yaml", "trim/keepset", ""),
         (
-            *("android/megtrim.yaml", "trim/keepset"),
+            "android/megtrim.yaml",
+            "trim/keepset",
             "the report is of the configuration trim/megtrim.yaml, expected one of android/",
         ),
         (
-            *("trim/megtrim.yaml", "trim/other"),
+            "trim/megtrim.yaml",
+            "trim/other",
             "--keep-set: found trim/keepset, and trim/megtrim.yaml names trim/other",
         ),
     ],

@@ -117,7 +117,8 @@ def test_what_is_shown_again_is_not_written_again(job: Job) -> None:
 def test_the_artifact_and_the_configuration_are_named(job: Job) -> None:
     job.leave("verdict.json", to_json(failing()))
 
-    plain, named = job(), job("--config", "apps/a b/megtrim.yaml", "--artifact", "megtrim-report")
+    plain = job()
+    named = job("--config", "apps/a b/megtrim.yaml", "--artifact", "megtrim-report")
 
     links = Links(run=LINKS.run, artifact="megtrim-report")
     assert job.comments[1] == (
@@ -175,7 +176,8 @@ NO_REPORT = "## ⚠️ megtrim: no report for `phone`"
         # A page of 2 MiB is none of ours.
         (
             {"comment.md": "x" * 2 * 1024 * 1024},
-            *(NO_REPORT, "report/comment.md: found more than 1,048,576 bytes"),
+            NO_REPORT,
+            "report/comment.md: found more than 1,048,576 bytes",
         ),
     ],
     ids=["page", "nothing", "broken verdict", "broken ending", "large page"],

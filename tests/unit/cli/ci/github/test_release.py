@@ -22,7 +22,11 @@ from unit.release.examples import as_files, documents, sha
 
 ARCHIVE = "phone-v1.tar.gz"
 PUBLISHED = [
-    *("SHA256SUMS", "keepset.json", ARCHIVE, "provenance.intoto.json", "release.json"),
+    "SHA256SUMS",
+    "keepset.json",
+    ARCHIVE,
+    "provenance.intoto.json",
+    "release.json",
     "sbom.cdx.json",
 ]
 
@@ -138,7 +142,9 @@ def test_a_run_for_a_branch_publishes_nothing(
     assert "this run is for refs/heads/main, which is no tag" in answer.err
 
 
-OLD, TAG, OTHER = "v1", "v2", "d" * 40
+OLD = "v1"
+TAG = "v2"
+OTHER = "d" * 40
 Step = Callable[["World"], object]
 
 
