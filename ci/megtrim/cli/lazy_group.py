@@ -25,7 +25,7 @@ _LONGEST = 1000
 class LazyGroup(click.Group):
     """A group that lists its verbs without importing any.
 
-    ``members``: of each verb ``module:attribute`` below ``megtrim.cli``. ``alone``: likewise the
+    ``members``: of each verb ``module:attribute`` below ``megtrim``. ``alone``: likewise the
     command that the group is without a verb, in a call without arguments or with options first;
     empty: it is none.
     """
@@ -105,7 +105,7 @@ def describe(place: str, *, limit: int) -> str:
 
 def _find_help(place: str) -> str:
     module, _, name = place.partition(":")
-    file = Path(__file__).parent / f"{module.replace('.', '/')}.py"
+    file = Path(__file__).parents[1] / f"{module.replace('.', '/')}.py"
     for node in ast.parse(file.read_bytes()).body:
         match node:
             case ast.FunctionDef(name=known) if known == name:
@@ -118,5 +118,5 @@ def _find_help(place: str) -> str:
 
 
 def _import(place: str) -> click.Command:
-    command: click.Command = pkgutil.resolve_name(f"megtrim.cli.{place}")
+    command: click.Command = pkgutil.resolve_name(f"megtrim.{place}")
     return command

@@ -37,25 +37,25 @@ Exit status:
   130  interrupted
 """
 VERBS = {
-    "doctor": "doctor:doctor",
-    "demo": "demo:demo",
-    "init": "init:init",
-    "check": "check:check",
-    "plan": "stage:plan",
-    "trim": "trim:trim",
-    "verify": "stage:verify",
-    "probe": "probe:probe",
-    "explain": "explain:explain",
-    "size": "main:size",
-    "report": "stage:report",
-    "clean": "clean:clean",
-    "export": "release:export",
-    "release": "main:release",
-    "perf": "main:perf",
-    "devices": "devices.group:devices",
-    "model": "model:model",
-    "stage": "main:stage",
-    "ci": "ci.group:ci",
+    "doctor": "cli.doctor:doctor",
+    "demo": "cli.demo:demo",
+    "init": "cli.init:init",
+    "check": "cli.check:check",
+    "plan": "cli.stage:plan",
+    "trim": "cli.trim:trim",
+    "verify": "cli.stage:verify",
+    "probe": "cli.probe:probe",
+    "explain": "cli.explain:explain",
+    "size": "cli.main:size",
+    "report": "cli.stage:report",
+    "clean": "cli.clean:clean",
+    "export": "cli.release:export",
+    "release": "cli.main:release",
+    "perf": "cli.main:perf",
+    "devices": "cli.devices.group:devices",
+    "model": "cli.model:model",
+    "stage": "cli.main:stage",
+    "ci": "cli.ci.group:ci",
 }
 
 
@@ -74,12 +74,12 @@ def main() -> None:
 @click.group(
     cls=LazyGroup,
     members={
-        "build": "stage:build",
-        "profile": "stage:profile",
-        "header": "stage:header",
-        "reduce": "stage:reduce",
-        "functions": "stage:functions",
-        "verdict": "stage:verdict",
+        "build": "cli.stage:build",
+        "profile": "cli.stage:profile",
+        "header": "cli.stage:header",
+        "reduce": "cli.stage:reduce",
+        "functions": "cli.stage:functions",
+        "verdict": "cli.stage:verdict",
     },
     epilog="""\b
 Examples:
@@ -96,13 +96,13 @@ def stage() -> None:
 
 @click.group(
     cls=LazyGroup,
-    alone="stage:size",
+    alone="cli.stage:size",
     members={
-        "show": "size.show:show_file",
-        "diff": "size.show:diff",
-        "history": "size.history:history",
-        "why": "size.why:why",
-        "prices": "size.why:prices",
+        "show": "cli.size.show:show_file",
+        "diff": "cli.size.show:diff",
+        "history": "cli.size.history:history",
+        "why": "cli.size.why:why",
+        "prices": "cli.size.why:prices",
     },
     epilog="""\b
 Examples:
@@ -125,12 +125,12 @@ def size() -> None:
 @click.group(
     cls=LazyGroup,
     members={
-        "list": "perf.list:list_experiments",
-        "run": "perf.run:run",
-        "compare": "perf.history:compare",
-        "history": "perf.history:history",
-        "append": "perf.history:append",
-        "tune": "perf.tune:tune_flags",
+        "list": "cli.perf.list:list_experiments",
+        "run": "cli.perf.run:run",
+        "compare": "cli.perf.history:compare",
+        "history": "cli.perf.history:history",
+        "append": "cli.perf.history:append",
+        "tune": "cli.perf.tune:tune_flags",
     },
     epilog="""\b
 Examples:
@@ -147,10 +147,10 @@ def perf() -> None:
 @click.group(
     cls=LazyGroup,
     members={
-        "aar": "release:aar",
-        "build": "release:build",
-        "prove": "release:prove",
-        "verify": "release:verify",
+        "aar": "cli.release:aar",
+        "build": "cli.release:build",
+        "prove": "cli.release:prove",
+        "verify": "cli.release:verify",
     },
     epilog="""\b
 Examples:

@@ -164,9 +164,9 @@ def test_a_bug_is_shown_with_arguments_that_are_no_text(shell: Shell) -> None:
 GROUP = LazyGroup(
     "tool",
     members={
-        "show": "ci.schema:schema",
-        "inner": "devices.group:devices",
-        "broken": "nowhere:nothing",
+        "show": "cli.ci.schema:schema",
+        "inner": "cli.devices.group:devices",
+        "broken": "cli.nowhere:nothing",
     },
 )
 

@@ -10,11 +10,11 @@ from megtrim.cli.options import examples
 @click.group(
     cls=LazyGroup,
     members={
-        "gate": "ci.gate:gate",
-        "evidence": "ci.group:evidence",
-        "sources": "ci.sources:sources",
-        "github": "ci.group:github",
-        "schema": "ci.schema:schema",
+        "gate": "cli.ci.gate:gate",
+        "evidence": "cli.ci.group:evidence",
+        "sources": "cli.ci.sources:sources",
+        "github": "cli.ci.group:github",
+        "schema": "cli.ci.schema:schema",
     },
 )
 def ci() -> None:
@@ -28,20 +28,20 @@ def ci() -> None:
 @click.group(
     cls=LazyGroup,
     members={
-        "base": "ci.github.history:base",
-        "baseline": "ci.github.baseline:baseline",
-        "history": "ci.github.history:history",
-        "image": "ci.github.image:image",
-        "logs": "ci.github.artifacts:logs",
-        "names": "ci.github.artifacts:names",
-        "propose": "ci.github.jobs:propose",
-        "publish": "ci.github.publish:publish",
-        "publish-fork": "ci.github.forks:publish_fork",
-        "regression-issues": "ci.github.history:regression_issues",
-        "release": "ci.github.release:release",
-        "release-files": "ci.github.release:release_files",
-        "toolchains": "ci.github.publish:toolchains",
-        "wait": "ci.github.jobs:wait",
+        "base": "cli.ci.github.history:base",
+        "baseline": "cli.ci.github.baseline:baseline",
+        "history": "cli.ci.github.history:history",
+        "image": "cli.ci.github.image:image",
+        "logs": "cli.ci.github.artifacts:logs",
+        "names": "cli.ci.github.artifacts:names",
+        "propose": "cli.ci.github.jobs:propose",
+        "publish": "cli.ci.github.publish:publish",
+        "publish-fork": "cli.ci.github.forks:publish_fork",
+        "regression-issues": "cli.ci.github.history:regression_issues",
+        "release": "cli.ci.github.release:release",
+        "release-files": "cli.ci.github.release:release_files",
+        "toolchains": "cli.ci.github.publish:toolchains",
+        "wait": "cli.ci.github.jobs:wait",
     },
 )
 def github() -> None:
@@ -51,9 +51,9 @@ def github() -> None:
 @click.group(
     cls=LazyGroup,
     members={
-        "join": "ci.evidence.join:join_report",
-        "pack": "ci.evidence.pack:pack",
-        "run": "ci.evidence.device_job:run_bundle",
+        "join": "cli.ci.evidence.join:join_report",
+        "pack": "cli.ci.evidence.pack:pack",
+        "run": "cli.ci.evidence.device_job:run_bundle",
     },
 )
 def evidence() -> None:
