@@ -18,13 +18,13 @@ import click
 import numpy as np
 from numpy.typing import NDArray
 
-from megtrim.experiments.contest import PerformanceStatus
-from megtrim.experiments.experiment import TimeStage
-from megtrim.history.entries import show_time
-from megtrim.perf.nights.change_points import Findings, Pattern, find_changes, make_series
-from megtrim.perf.nights.history import HistoryRun, MeasuredCommit
-from megtrim.perf.rows import PerformanceRow
-from megtrim.perf.times import StageTime
+from megtrim.times.experiments.contest import PerformanceStatus
+from megtrim.times.experiments.experiment import TimeStage
+from megtrim.times.history.entries import show_time
+from megtrim.times.nights.change_points import Findings, Pattern, find_changes, make_series
+from megtrim.times.nights.history import HistoryRun, MeasuredCommit
+from megtrim.times.rows import PerformanceRow
+from megtrim.times.times import StageTime
 
 NIGHTS = 120
 LEVEL_MS = 40.0

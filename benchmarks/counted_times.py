@@ -20,20 +20,33 @@ from pathlib import Path
 
 from scipy.stats import spearmanr
 
-from megtrim.build.engines.sample import SampleEngine, find_embedded_source
-from megtrim.counts.stage import repeat
-from megtrim.counts.use import LENGTHS, Count, find_code, name_functions, parse_blocks, subtract
-from megtrim.devices.counting import COUNTS_FILE, CountingEmulator
-from megtrim.devices.device import DeviceSpec
-from megtrim.devices.local import LocalFolder
-from megtrim.devices.qemu import Qemu
-from megtrim.elf.layout import segments
-from megtrim.elf.symbol_table import FunctionTable, read_table
-from megtrim.experiments.catalog import EXPERIMENTS
-from megtrim.experiments.commands import Situation, StepCommand, StepFiles, make_commands, why_not
-from megtrim.experiments.experiment import Backend, Experiment
-from megtrim.load_and_run.timing_log import read_timing_log
-from megtrim.util.process import ProcessRunner
+from megtrim.engines.megengine.experiments import EXPERIMENTS
+from megtrim.engines.megengine.load_and_run.timing_log import read_timing_log
+from megtrim.engines.sample import SampleEngine, find_embedded_source
+from megtrim.libs.elf.layout import segments
+from megtrim.libs.elf.symbol_table import FunctionTable, read_table
+from megtrim.libs.util.process import ProcessRunner
+from megtrim.places.devices.counting import COUNTS_FILE, CountingEmulator
+from megtrim.places.devices.device import DeviceSpec
+from megtrim.places.devices.local import LocalFolder
+from megtrim.places.devices.qemu import Qemu
+from megtrim.times.counts.stage import repeat
+from megtrim.times.counts.use import (
+    LENGTHS,
+    Count,
+    find_code,
+    name_functions,
+    parse_blocks,
+    subtract,
+)
+from megtrim.times.experiments.commands import (
+    Situation,
+    StepCommand,
+    StepFiles,
+    make_commands,
+    why_not,
+)
+from megtrim.times.experiments.experiment import Backend, Experiment
 
 ITERATIONS = 60
 PROCESSES = 12

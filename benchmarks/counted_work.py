@@ -24,10 +24,19 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
-from megtrim.checks.statuses import CheckKind, CheckStatus
-from megtrim.config.units import WORK
-from megtrim.counts.stage import repeat
-from megtrim.counts.use import (
+from megtrim.core.checks.statuses import CheckKind, CheckStatus
+from megtrim.core.config.units import WORK
+from megtrim.core.size.rows import BudgetRow, WorkUse
+from megtrim.core.size.use import compare_work
+from megtrim.libs.elf.layout import LOADED, segments
+from megtrim.libs.elf.symbol_names import readable
+from megtrim.libs.elf.symbol_table import Function, FunctionTable, read_table
+from megtrim.libs.util.process import ProcessRunner
+from megtrim.places.devices.counting import COUNTS_FILE, CountingEmulator
+from megtrim.places.devices.device import DeviceSpec
+from megtrim.places.devices.local import LocalFolder
+from megtrim.times.counts.stage import repeat
+from megtrim.times.counts.use import (
     LENGTHS,
     Count,
     Work,
@@ -36,15 +45,6 @@ from megtrim.counts.use import (
     parse_blocks,
     subtract,
 )
-from megtrim.devices.counting import COUNTS_FILE, CountingEmulator
-from megtrim.devices.device import DeviceSpec
-from megtrim.devices.local import LocalFolder
-from megtrim.elf.layout import LOADED, segments
-from megtrim.elf.symbol_names import readable
-from megtrim.elf.symbol_table import Function, FunctionTable, read_table
-from megtrim.size.rows import BudgetRow, WorkUse
-from megtrim.size.use import compare_work
-from megtrim.util.process import ProcessRunner
 
 KEY = "0" * 64
 SHARES = (0.001, 0.01)

@@ -21,12 +21,12 @@ from typing import Any
 
 import click
 
-from megtrim.chain.result_store import Store
-from megtrim.crashes.lookup import CrashCause, look_up
-from megtrim.crashes.program import TrimmedProgram
-from megtrim.crashes.report import parse_report
-from megtrim.crashes.trimmed_programs import FinishedTrim, read_newest
-from megtrim.release.prove import read_release
+from megtrim.core.chain.result_store import Store
+from megtrim.ship.crashes.lookup import CrashCause, look_up
+from megtrim.ship.crashes.program import TrimmedProgram
+from megtrim.ship.crashes.report import parse_report
+from megtrim.ship.crashes.trimmed_programs import FinishedTrim, read_newest
+from megtrim.ship.release.prove import read_release
 from support.crash_reports import (
     PlantedCrash,
     fill_layouts,

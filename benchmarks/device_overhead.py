@@ -21,10 +21,10 @@ from pathlib import Path
 
 from faults.matrix import Plant
 from faults.world import compile_program, model, pool_of, trace_bytes, with_role
-from megtrim.build_spec import Variant
-from megtrim.devices.device import Device, Timeouts
-from megtrim.trim.runs.execution import RunSpec, run_on
-from megtrim.util.process import Command, ProcessRunner
+from megtrim.core.build_spec import Variant
+from megtrim.core.trim.runs.execution import RunSpec, run_on
+from megtrim.libs.util.process import Command, ProcessRunner
+from megtrim.places.devices.device import Device, Timeouts
 from virtual_phone.adb_server import connect, private_server
 from virtual_phone.manager import run_phone
 from virtual_phone.spec import PhoneSpec

@@ -19,12 +19,12 @@ from collections.abc import Callable
 from itertools import cycle, islice
 from pathlib import Path
 
-from megtrim.models.operators import merge, parse_operator_json
-from megtrim.regions.header import MACROS, Layout, Scopes, render
-from megtrim.regions.keepset import ScenarioRecord, build_keep_set
-from megtrim.regions.keepset_files import dump_keep_set
-from megtrim.regions.trace import read_trace
-from megtrim.util.process import Command, ProcessRunner
+from megtrim.engines.megengine.models.operators import merge, parse_operator_json
+from megtrim.engines.megengine.regions.header import MACROS, Layout, Scopes, render
+from megtrim.engines.megengine.regions.keepset import ScenarioRecord, build_keep_set
+from megtrim.engines.megengine.regions.keepset_files import dump_keep_set
+from megtrim.engines.megengine.regions.trace import read_trace
+from megtrim.libs.util.process import Command, ProcessRunner
 
 DATA = Path(__file__).resolve().parents[1] / "tests/data"
 COUNT = 100

@@ -25,7 +25,7 @@ from pathlib import Path
 
 import click
 
-from megtrim.util.process import Command, ProcessRunner
+from megtrim.libs.util.process import Command, ProcessRunner
 
 ROUNDS = 11
 SECONDS = 2.0

@@ -17,18 +17,18 @@ from pathlib import Path
 
 import click
 
-from megtrim import stages
-from megtrim.build_spec import BuildRecord, Variant
-from megtrim.chain.filenames import KEEP_SET_FILE
-from megtrim.chain.graph import HEADER
-from megtrim.chain.session import Session
-from megtrim.checks.invocation import Options
-from megtrim.cli.session.setup import open_session
-from megtrim.models.operators import select_needs, unite_needs
-from megtrim.regions.header import Layout, Scopes, render
-from megtrim.regions.keepset import KeepSet, build_keep_set
-from megtrim.regions.keepset_files import read_folder, read_keep_set
-from megtrim.trim.builds import variants
+from megtrim.core import stages
+from megtrim.core.build_spec import BuildRecord, Variant
+from megtrim.core.chain.filenames import KEEP_SET_FILE
+from megtrim.core.chain.graph import HEADER
+from megtrim.core.chain.session import Session
+from megtrim.core.checks.invocation import Options
+from megtrim.core.cli.session.setup import open_session
+from megtrim.core.trim.builds import variants
+from megtrim.engines.megengine.models.operators import select_needs, unite_needs
+from megtrim.engines.megengine.regions.header import Layout, Scopes, render
+from megtrim.engines.megengine.regions.keepset import KeepSet, build_keep_set
+from megtrim.engines.megengine.regions.keepset_files import read_folder, read_keep_set
 
 MOST_FILES = 5
 MOST_CPU = 0.03

@@ -12,10 +12,10 @@ from typing import Protocol
 
 import click
 
-from megtrim.experiments.contest import Sample
-from megtrim.load_and_run.timing_log import read_timing_log
-from megtrim.perf.measuring.timing_runs import Turn, plan_turns
-from megtrim.util.process import Command, ProcessRunner
+from megtrim.engines.megengine.load_and_run.timing_log import read_timing_log
+from megtrim.libs.util.process import Command, ProcessRunner
+from megtrim.times.experiments.contest import Sample
+from megtrim.times.measuring.timing_runs import Turn, plan_turns
 
 SOURCES = Path(__file__).parent / "perf_work"
 CPUS = sorted(os.sched_getaffinity(0))

@@ -14,10 +14,10 @@ from pathlib import Path
 
 import click
 
-from megtrim import stages
-from megtrim.chain.graph import PLAIN, PROFILE
-from megtrim.checks.invocation import Options
-from megtrim.cli.session.setup import open_session
+from megtrim.core import stages
+from megtrim.core.chain.graph import PLAIN, PROFILE
+from megtrim.core.checks.invocation import Options
+from megtrim.core.cli.session.setup import open_session
 
 TARGET = 0.6
 SAMPLE = Path(__file__).parents[1] / "examples/sample-engine/megtrim.yaml"

@@ -17,7 +17,7 @@ from pathlib import Path
 sys.path.append(str(Path(__file__).parents[1] / "tests"))
 
 from compiler_cache.test_remote_storage import Bench
-from megtrim.util.process import ProcessRunner
+from megtrim.libs.util.process import ProcessRunner
 from support.storages import Redis, free_port, redis_server
 
 _HEAVY = """\

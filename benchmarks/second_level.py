@@ -22,17 +22,17 @@ import click
 from latency import ROUNDS, SECONDS, Compared, Run, compare
 from sides import Sides, forget, run
 
-from megtrim import stages
-from megtrim.chain.filenames import CACHE_FILE, DROPPED_FILE
-from megtrim.chain.graph import PLAIN, REDUCED, verify_task
-from megtrim.chain.session import Session, TaskResults, binary
-from megtrim.config.scenarios import Scenario, all_scenarios
-from megtrim.devices.device import Lease, RunDirectory
-from megtrim.load_and_run.arguments import ProgramArguments, compose
-from megtrim.proof.results import VerifyResult
-from megtrim.trim.runs.execution import MODEL
-from megtrim.trim.runs.scenario_runs import cache_of
-from megtrim.util.errors import ProductFailure
+from megtrim.core import stages
+from megtrim.core.chain.filenames import CACHE_FILE, DROPPED_FILE
+from megtrim.core.chain.graph import PLAIN, REDUCED, verify_task
+from megtrim.core.chain.session import Session, TaskResults, binary
+from megtrim.core.config.scenarios import Scenario, all_scenarios
+from megtrim.core.proof.results import VerifyResult
+from megtrim.core.trim.runs.execution import MODEL
+from megtrim.core.trim.runs.scenario_runs import cache_of
+from megtrim.engines.megengine.load_and_run.arguments import ProgramArguments, compose
+from megtrim.libs.util.errors import ProductFailure
+from megtrim.places.devices.device import Lease, RunDirectory
 
 SAMPLE = Path(__file__).resolve().parents[1] / "examples/sample-engine/megtrim.yaml"
 LARGEST_ANDROID = 0.33

@@ -10,11 +10,11 @@ from typing import Any
 
 import yaml
 
-from megtrim import stages
-from megtrim.chain.graph import Stage, tasks, tasks_up_to
-from megtrim.chain.session import Session, TaskResults
-from megtrim.checks.invocation import Options
-from megtrim.cli.session.setup import open_session
+from megtrim.core import stages
+from megtrim.core.chain.graph import Stage, tasks, tasks_up_to
+from megtrim.core.chain.session import Session, TaskResults
+from megtrim.core.checks.invocation import Options
+from megtrim.core.cli.session.setup import open_session
 
 RECIPE_KEYS = ("minimum_size", "switches", "layout")
 """Of ``trim``: what the documented recipe has as well."""

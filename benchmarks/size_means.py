@@ -18,16 +18,16 @@ from typing import Any
 
 import click
 
-from megtrim import stages
-from megtrim.chain.graph import REDUCED, Stage, tasks, tasks_up_to, verify_task
-from megtrim.chain.session import Session, TaskResults
-from megtrim.checks.invocation import Options
-from megtrim.cli.session.setup import open_session
-from megtrim.config.model import TrimConfig
-from megtrim.config.scenarios import all_scenarios
-from megtrim.proof.results import VerifyResult
-from megtrim.trim.builds import size_options
-from megtrim.trim.results import ReduceResult
+from megtrim.core import stages
+from megtrim.core.chain.graph import REDUCED, Stage, tasks, tasks_up_to, verify_task
+from megtrim.core.chain.session import Session, TaskResults
+from megtrim.core.checks.invocation import Options
+from megtrim.core.cli.session.setup import open_session
+from megtrim.core.config.model import TrimConfig
+from megtrim.core.config.scenarios import all_scenarios
+from megtrim.core.proof.results import VerifyResult
+from megtrim.core.trim.builds import size_options
+from megtrim.core.trim.results import ReduceResult
 
 SAMPLE = Path(__file__).resolve().parents[1] / "examples/sample-engine/megtrim.yaml"
 RECIPE = "recipe"

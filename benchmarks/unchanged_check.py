@@ -20,7 +20,7 @@ from pathlib import Path
 
 import click
 
-from megtrim.util.process import Command, ProcessRunner
+from megtrim.libs.util.process import Command, ProcessRunner
 
 MOST_RATIO = 0.3
 SAMPLE = Path(__file__).parents[1] / "examples/sample-engine"

@@ -18,7 +18,7 @@ from pathlib import Path
 
 import click
 
-from megtrim.util.process import Command, ProcessRunner
+from megtrim.libs.util.process import Command, ProcessRunner
 
 TARGET = 1.03
 SAMPLE = Path(__file__).parents[1] / "examples/sample-engine/megtrim.yaml"

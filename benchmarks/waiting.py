@@ -19,7 +19,7 @@ from pathlib import Path
 
 import click
 
-from megtrim.util.process import Command, ProcessRunner
+from megtrim.libs.util.process import Command, ProcessRunner
 
 MOST_SILENCE_S = 5.0
 SAMPLE = Path(__file__).parents[1] / "examples/sample-engine/megtrim.yaml"

@@ -16,8 +16,8 @@ from pathlib import Path, PurePosixPath
 
 import click
 
-from megtrim.util.errors import InputError, MegtrimError
-from megtrim.util.process import Command, CompletedCommand, ProcessRunner
+from megtrim.libs.util.errors import InputError, MegtrimError
+from megtrim.libs.util.process import Command, CompletedCommand, ProcessRunner
 
 ROOT = Path(__file__).resolve().parent.parent
 SOURCES = PurePosixPath("ci")

@@ -20,7 +20,7 @@ import os
 import re
 import shlex
 import shutil
-import subprocess  # noqa: TID251 - megtrim.util.process is not there yet
+import subprocess  # noqa: TID251 - megtrim.libs.util.process is not there yet
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path

@@ -21,18 +21,18 @@ from typing import Any
 import click
 import yaml
 
-from megtrim import stages
-from megtrim.chain.graph import Stage, on_demand, tasks
-from megtrim.cli.ci.schema import NAMES, make_schema, name_file
-from megtrim.cli.lazy_group import LazyGroup
-from megtrim.cli.main import main as command_line
-from megtrim.cli.options import common, trimming
-from megtrim.config.caller_workflows import CALLED
-from megtrim.config.device import HOSTED_RUNNER
-from megtrim.config.json_schema import make_json_schema
-from megtrim.config.load import load_config
-from megtrim.config.templates import StarterModel, model_files, starter
-from megtrim.experiments.listing import render_reference
+from megtrim.core import stages
+from megtrim.core.chain.graph import Stage, on_demand, tasks
+from megtrim.core.cli.lazy_group import LazyGroup
+from megtrim.core.cli.main import main as command_line
+from megtrim.core.cli.options import common, trimming
+from megtrim.core.config.caller_workflows import CALLED
+from megtrim.core.config.device import HOSTED_RUNNER
+from megtrim.core.config.json_schema import make_json_schema
+from megtrim.core.config.load import load_config
+from megtrim.core.config.templates import StarterModel, model_files, starter
+from megtrim.hosting.cli.schema import NAMES, make_schema, name_file
+from megtrim.times.experiments.listing import render_reference
 from virtual_phone.cli import main as phone_command_line
 
 ROOT = Path(__file__).resolve().parent.parent

@@ -14,12 +14,12 @@ from pathlib import Path
 import click
 import numpy as np
 
-from megtrim import stages
-from megtrim.chain.graph import PLAIN
-from megtrim.chain.session import Session, binary
-from megtrim.checks.invocation import Options
-from megtrim.cli.session.setup import open_session
-from megtrim.util.files import sha256_file
+from megtrim.core import stages
+from megtrim.core.chain.graph import PLAIN
+from megtrim.core.chain.session import Session, binary
+from megtrim.core.checks.invocation import Options
+from megtrim.core.cli.session.setup import open_session
+from megtrim.libs.util.files import sha256_file
 
 HERE = Path(__file__).resolve().parent
 TO = HERE / "out"

@@ -7,7 +7,7 @@ import stat
 import sys
 from types import FrameType
 
-from megtrim.util.errors import Interrupted
+from megtrim.libs.util.errors import Interrupted
 
 _ALLOCATIONS = 50_000
 """Between two collections of garbage: what is loaded is none, and looking takes a tenth of it."""
@@ -17,7 +17,7 @@ def run() -> None:
     gc.set_threshold(_ALLOCATIONS)
     try:
         _hear_interrupts()
-        from megtrim.cli.main import run as run_command_line
+        from megtrim.core.cli.main import run as run_command_line
 
         run_command_line()
     except KeyboardInterrupt:

@@ -11,8 +11,8 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from megtrim.util.errors import InfrastructureFailure
-from megtrim.util.process import Background, Command, ProcessRunner
+from megtrim.libs.util.errors import InfrastructureFailure
+from megtrim.libs.util.process import Background, Command, ProcessRunner
 from virtual_phone.owned_dirs import hold, is_abandoned
 
 PORT_VARIABLE = "ANDROID_ADB_SERVER_PORT"

@@ -13,8 +13,8 @@ from typing import Any
 
 import click
 
-from megtrim.util.errors import InputError, MegtrimError
-from megtrim.util.process import ProcessRunner
+from megtrim.libs.util.errors import InputError, MegtrimError
+from megtrim.libs.util.process import ProcessRunner
 from virtual_phone import manager
 from virtual_phone.adb_server import AdbServer, connect, private_server
 from virtual_phone.faults.request import ABOUT, FaultTrigger, make_request

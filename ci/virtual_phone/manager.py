@@ -14,8 +14,8 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from megtrim.util.errors import InfrastructureFailure, InputError
-from megtrim.util.process import Background, Command, ProcessRunner
+from megtrim.libs.util.errors import InfrastructureFailure, InputError
+from megtrim.libs.util.process import Background, Command, ProcessRunner
 from virtual_phone.faults.request import FaultRequest, make_request
 from virtual_phone.owned_dirs import LOCK, is_abandoned, remove
 from virtual_phone.spec import LOG, READY, SOCKET, PhoneSpec

@@ -10,8 +10,8 @@ from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
-from megtrim.util.errors import InfrastructureFailure
-from megtrim.util.process import Background, Command, CompletedCommand, ProcessRunner
+from megtrim.libs.util.errors import InfrastructureFailure
+from megtrim.libs.util.process import Background, Command, CompletedCommand, ProcessRunner
 from virtual_phone.spec import LOG, PhoneSpec, own_program
 from virtual_phone.system import kernel
 from virtual_phone.system import sensors as say

@@ -9,8 +9,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from megtrim.util.errors import MegtrimError
-from megtrim.util.process import ProcessRunner
+from megtrim.libs.util.errors import MegtrimError
+from megtrim.libs.util.process import ProcessRunner
 from virtual_phone.faults.request import make_request
 from virtual_phone.faults.scheduler import FaultScheduler
 from virtual_phone.owned_dirs import hold, remove

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from act.driver.forge import KIT, KIT_VERSION, Forge
-from megtrim.util.process import Command, ProcessRunner
+from megtrim.libs.util.process import Command, ProcessRunner
 from support.megtrim_cli import SAMPLE
 
 MODEL = "tiny-mobile"

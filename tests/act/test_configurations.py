@@ -18,9 +18,9 @@ from act import golden, stranger
 from act.driver.forge import KIT, KIT_VERSION
 from act.driver.runner import Run
 from act.world import WITH_DEVICE, Chapter, World, content
-from megtrim.config.units import format_bytes, format_growth
-from megtrim.evidence.limits import ENDING_FILE
-from megtrim.github.issues import key_of
+from megtrim.core.config.units import format_bytes, format_growth
+from megtrim.hosting.github.issues import key_of
+from megtrim.lab.evidence.limits import ENDING_FILE
 from support.megtrim_cli import run_megtrim
 
 CONFIGS = {"app": "megtrim.yaml", "android": "android/megtrim.yaml"}

@@ -16,10 +16,10 @@ from act import golden, stranger
 from act.driver.forge import BAIT, HOSTILE_BRANCH, STRANGER
 from act.driver.runner import Run
 from act.world import DEVICE_JOB, WITH_DEVICE, Chapter, World, content
-from megtrim.config.units import format_growth
-from megtrim.history.branch import DataBranch
-from megtrim.size.history import SIZE_FILES
-from megtrim.util.process import ProcessRunner
+from megtrim.core.config.units import format_growth
+from megtrim.core.size.history import SIZE_FILES
+from megtrim.libs.util.process import ProcessRunner
+from megtrim.times.history.branch import DataBranch
 
 PROPOSAL = "megtrim/keepset-columns"
 HISTORY = True

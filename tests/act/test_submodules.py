@@ -19,7 +19,7 @@ from act import stranger
 from act.driver.forge import KIT, KIT_VERSION, STRANGER, Forge
 from act.driver.runner import Act, Run
 from act.world import HOSTED_JOBS, content
-from megtrim.util.process import Command, ProcessRunner
+from megtrim.libs.util.process import Command, ProcessRunner
 from support.github_double import GithubDouble
 from support.megtrim_cli import SAMPLE
 from support.source_forge import OWNER, SourceForge

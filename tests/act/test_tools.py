@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from megtrim.util.process import Command, CompletedCommand, ProcessRunner
+from megtrim.libs.util.process import Command, CompletedCommand, ProcessRunner
 from support.megtrim_cli import ROOT
 
 pytestmark = pytest.mark.unit

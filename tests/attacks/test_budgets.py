@@ -9,17 +9,17 @@ from pathlib import Path
 import pytest
 
 from attacks.arena import ARTIFACT, Arena
-from megtrim.checks.statuses import CheckStatus
-from megtrim.config.model import Budget
-from megtrim.config.problems import ConfigError
-from megtrim.github.baselines import BaselineSource
-from megtrim.size.baseline import dump_sizes
-from megtrim.size.budgets import Baseline, Measured, check
-from megtrim.size.byte_table import ByteTable
-from megtrim.util.errors import InputError
+from megtrim.core.checks.statuses import CheckStatus
+from megtrim.core.config.model import Budget
+from megtrim.core.config.problems import ConfigError
+from megtrim.core.size.baseline import dump_sizes
+from megtrim.core.size.budgets import Baseline, Measured, check
+from megtrim.core.size.byte_table import ByteTable
+from megtrim.hosting.github.baselines import BaselineSource
+from megtrim.libs.util.errors import InputError
 from support.github_double import GithubDouble
-from unit.config.support import SMALL, load
-from unit.github.test_baselines import Team, archive, team
+from unit.core.config.support import SMALL, load
+from unit.hosting.github.test_baselines import Team, archive, team
 
 __all__ = ["team"]
 

@@ -5,7 +5,7 @@ import os
 import pytest
 
 from attacks.arena import ARTIFACT, Arena
-from megtrim.util.process import Command, ProcessRunner
+from megtrim.libs.util.process import Command, ProcessRunner
 
 pytestmark = [pytest.mark.chain]
 

@@ -14,16 +14,16 @@ from pathlib import Path
 import pytest
 
 from integration.links import Lease, lease
-from megtrim.build_spec import PACKED, REST_SUFFIX, LinkSpec, Relocations
-from megtrim.crashes.program import TrimmedProgram
-from megtrim.crashes.reached import parse_record, price
-from megtrim.elf.layout import WITH_BUILD_ID
-from megtrim.elf.symbol_table import read_table
-from megtrim.functions import cutter, rest
-from megtrim.trim.builds.size_options import WITH_LLD
-from megtrim.util.errors import InputError
-from megtrim.util.process import Command, CompletedCommand, ProcessRunner
-from unit.build.engines.support import write
+from megtrim.core.build_spec import PACKED, REST_SUFFIX, LinkSpec, Relocations
+from megtrim.core.functions import cutter, rest
+from megtrim.core.trim.builds.size_options import WITH_LLD
+from megtrim.libs.elf.layout import WITH_BUILD_ID
+from megtrim.libs.elf.symbol_table import read_table
+from megtrim.libs.util.errors import InputError
+from megtrim.libs.util.process import Command, CompletedCommand, ProcessRunner
+from megtrim.ship.crashes.program import TrimmedProgram
+from megtrim.ship.crashes.reached import parse_record, price
+from unit.places.compile.projects.support import write
 
 pytestmark = [pytest.mark.chain]
 

@@ -15,15 +15,15 @@ import pytest
 from attacks.arena import PROGRAM, SCENARIO, Arena
 from attacks.documents import Documents, leaving, script
 from attacks.test_parity import dumped
-from megtrim.config.device import DeviceSettings
-from megtrim.devices.device import DeviceSpec
-from megtrim.devices.kinds import make
-from megtrim.util.process import ProcessRunner
-from unit.cli.ci.evidence.test_pack import Job
-from unit.cli.support import Shell
-from unit.evidence.support import device
-from unit.jobs.test_worker import Place, only
-from unit.trim.stages.fake_device import GOOD, TRAPS, Fickle
+from megtrim.core.config.device import DeviceSettings
+from megtrim.libs.util.process import ProcessRunner
+from megtrim.places.devices.device import DeviceSpec
+from megtrim.places.devices.kinds import make
+from unit.core.cli.support import Shell
+from unit.core.trim.stages.fake_device import GOOD, TRAPS, Fickle
+from unit.hosting.cli.evidence.test_pack import Job
+from unit.lab.evidence.support import device
+from unit.lab.jobs.test_worker import Place, only
 
 pytestmark = [pytest.mark.chain]
 

@@ -12,13 +12,13 @@ from typing import Any
 import pytest
 from markdown_it import MarkdownIt
 
-from megtrim.evidence.fields import EarlyExit
-from megtrim.util.strict_json import dump
-from megtrim.verdict.model import Verdict, to_json
+from megtrim.core.verdict.model import Verdict, to_json
+from megtrim.lab.evidence.fields import EarlyExit
+from megtrim.libs.util.strict_json import dump
 from support.github_state import FORK_ID, Repository, zipped
-from unit.cli.ci.github.job import Job, open_job
-from unit.cli.support import Answer, Shell
-from unit.verdict.examples import HOSTILE, failing, hostile, passing
+from unit.core.cli.support import Answer, Shell
+from unit.core.verdict.examples import HOSTILE, failing, hostile, passing
+from unit.hosting.cli.github.job import Job, open_job
 
 pytestmark = [pytest.mark.unit]
 

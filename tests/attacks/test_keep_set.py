@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from attacks.arena import OTHER, REGION, SCENARIO, Arena
 from attacks.tampering import flip
-from megtrim.models.reader import parse_model
+from megtrim.engines.megengine.models.reader import parse_model
 from support.megtrim_cli import SAMPLE
 from unit.sample_engine.engine_scripts import sample_writer, write_models
 

@@ -9,16 +9,16 @@ from typing import Any
 
 import pytest
 
-from megtrim.build_spec import Origin
-from megtrim.history.folder import append_to_folder
-from megtrim.perf.nights import issue_actions
-from megtrim.size.baseline import dump_sizes
-from megtrim.size.budgets import Baseline
-from megtrim.util.process import ProcessRunner
+from megtrim.core.build_spec import Origin
+from megtrim.core.size.baseline import dump_sizes
+from megtrim.core.size.budgets import Baseline
+from megtrim.libs.util.process import ProcessRunner
+from megtrim.times.history.folder import append_to_folder
+from megtrim.times.nights import issue_actions
 from support.history_entries import make_row, make_run, make_sizes
-from unit.cli.ci.github.job import FAST, GOOD, SLOW, Team, open_team
-from unit.cli.support import Answer, Shell
-from unit.perf.nights.test_regressions import known, night, rising, the_one
+from unit.core.cli.support import Answer, Shell
+from unit.hosting.cli.github.job import FAST, GOOD, SLOW, Team, open_team
+from unit.times.nights.test_regressions import known, night, rising, the_one
 
 pytestmark = [pytest.mark.unit]
 

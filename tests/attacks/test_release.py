@@ -15,26 +15,32 @@ from typing import Any
 import pytest
 
 from attacks.arena import Arena
-from megtrim.checks.statuses import CheckStatus, VerdictKind
-from megtrim.elf.layout import LOADED, Segment
-from megtrim.evidence.evidence import Evidence, EvidenceResult
-from megtrim.release.aar import CONFIG_PATH, read_exported
-from megtrim.release.archive import write_archive, write_folder
-from megtrim.release.check import check_release, clean_proofs
-from megtrim.release.contents import (
+from megtrim.core.checks.statuses import CheckStatus, VerdictKind
+from megtrim.lab.evidence.evidence import Evidence, EvidenceResult
+from megtrim.libs.elf.layout import LOADED, Segment
+from megtrim.libs.util.errors import InputError
+from megtrim.libs.util.strict_json import dump
+from megtrim.ship.release.aar import CONFIG_PATH, read_exported
+from megtrim.ship.release.archive import write_archive, write_folder
+from megtrim.ship.release.check import check_release, clean_proofs
+from megtrim.ship.release.contents import (
     AAR_PATH,
     PROOFS_PATH,
     README_FILE,
     RELEASE_FILE,
     ReleaseContents,
 )
-from megtrim.release.documents import BILL_FILE, CHECKSUMS_FILE, DOCUMENTS, STATEMENT_FILE, seal
-from megtrim.release.prove import prove
-from megtrim.util.errors import InputError
-from megtrim.util.strict_json import dump
+from megtrim.ship.release.documents import (
+    BILL_FILE,
+    CHECKSUMS_FILE,
+    DOCUMENTS,
+    STATEMENT_FILE,
+    seal,
+)
+from megtrim.ship.release.prove import prove
 from support.megtrim_cli import run_megtrim
-from unit.elf.made_objects import shared_library, with_segments
-from unit.release.examples import (
+from unit.libs.elf.made_objects import shared_library, with_segments
+from unit.ship.release.examples import (
     PROOFS,
     PROVEN,
     as_files,

@@ -9,8 +9,8 @@ import pytest
 
 from attacks.arena import ARTIFACT, Arena
 from attacks.tampering import edit
-from megtrim.evidence.fields import EarlyExit
-from megtrim.util.strict_json import dump
+from megtrim.lab.evidence.fields import EarlyExit
+from megtrim.libs.util.strict_json import dump
 
 pytestmark = [pytest.mark.chain]
 

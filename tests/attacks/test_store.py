@@ -15,7 +15,7 @@ import pytest
 
 from attacks.arena import ARTIFACT, OTHER, OWNER, PROGRAM, SCENARIO, Arena
 from attacks.tampering import edit, flip, put_program, swap
-from megtrim.util.process import Command, ProcessRunner
+from megtrim.libs.util.process import Command, ProcessRunner
 from support.megtrim_cli import ROOT
 
 pytestmark = [pytest.mark.chain]

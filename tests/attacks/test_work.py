@@ -6,17 +6,17 @@ from pathlib import Path
 import pytest
 
 from integration.test_counting import emulator
-from megtrim.checks.statuses import CheckStatus
-from megtrim.counts.use import Use, Work, parse_blocks
-from megtrim.devices.counting import COUNTS_FILE
-from megtrim.size.baseline import dump_sizes, parse_sizes
-from megtrim.size.budgets import Baseline
-from megtrim.util.errors import InputError
-from megtrim.verdict.conclusion import read_conclusion
-from megtrim.verdict.join import join
-from megtrim.verdict.model import parse_verdict, to_json
-from unit.counts.test_work import BY, KERNELS, work
-from unit.verdict.examples import facts, work_row
+from megtrim.core.checks.statuses import CheckStatus
+from megtrim.core.size.baseline import dump_sizes, parse_sizes
+from megtrim.core.size.budgets import Baseline
+from megtrim.core.verdict.conclusion import read_conclusion
+from megtrim.core.verdict.join import join
+from megtrim.core.verdict.model import parse_verdict, to_json
+from megtrim.libs.util.errors import InputError
+from megtrim.places.devices.counting import COUNTS_FILE
+from megtrim.times.counts.use import Use, Work, parse_blocks
+from unit.core.verdict.examples import facts, work_row
+from unit.times.counts.test_work import BY, KERNELS, work
 
 pytestmark = [pytest.mark.chain]
 

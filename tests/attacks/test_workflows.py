@@ -13,10 +13,10 @@ import pytest
 
 from attacks.arena import Arena
 from attacks.documents import Documents, trap
-from megtrim.util.process import Command, ProcessRunner
-from unit.cli.ci.evidence.test_pack import Job
-from unit.cli.support import Shell
-from unit.evidence.support import device
+from megtrim.libs.util.process import Command, ProcessRunner
+from unit.core.cli.support import Shell
+from unit.hosting.cli.evidence.test_pack import Job
+from unit.lab.evidence.support import device
 from workflows.documents import action, script, workflow
 from workflows.expressions import evaluate
 from workflows.test_policy import ALLOWED, DEVICE_JOBS, HOSTED, ON_DEVICES, start

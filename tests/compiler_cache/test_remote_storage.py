@@ -9,14 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from megtrim.build.engines import checkout
-from megtrim.build.engines.builder import Builder
-from megtrim.build.engines.cmake import compiler_cache
-from megtrim.build.engines.cmake.compiler_cache import OPERATION_TIMEOUT_MS, CompilerCache
-from megtrim.build.toolchains import kinds as toolchain_kinds
-from megtrim.build_spec import BuildSpec, Variant
-from megtrim.config.model import ToolchainConfig
-from megtrim.util.process import ProcessRunner
+from megtrim.core.build_spec import BuildSpec, Variant
+from megtrim.core.config.model import ToolchainConfig
+from megtrim.libs.util.process import ProcessRunner
+from megtrim.places.compile.projects import checkout
+from megtrim.places.compile.projects.builder import Builder
+from megtrim.places.compile.projects.cmake import compiler_cache
+from megtrim.places.compile.projects.cmake.compiler_cache import OPERATION_TIMEOUT_MS, CompilerCache
+from megtrim.places.compile.toolchains import kinds as toolchain_kinds
 from support.storages import Redis, Web, free_port, redis_server
 
 FILES = 3

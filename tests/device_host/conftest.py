@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from megtrim.util.process import Command, CompletedCommand, ProcessRunner
+from megtrim.libs.util.process import Command, CompletedCommand, ProcessRunner
 from support.docker_engine import debian_image, engine
 
 __all__ = ["ROOT", "debian_image", "engine"]

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from device_host.conftest import ROOT, debian_image
-from megtrim.util.process import Command, CompletedCommand, ProcessRunner
+from megtrim.libs.util.process import Command, CompletedCommand, ProcessRunner
 from virtual_phone import adb_server as server
 from virtual_phone.adb_server import AdbServer
 

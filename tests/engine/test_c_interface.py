@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from megtrim.util.process import Command, ProcessRunner
+from megtrim.libs.util.process import Command, ProcessRunner
 from support.c_interface import attempts, called, declared
 from support.megtrim_cli import ROOT
 

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from megtrim.regions.header import Layout, render
-from megtrim.util.process import ProcessRunner
+from megtrim.engines.megengine.regions.header import Layout, render
+from megtrim.libs.util.process import ProcessRunner
 from support.upstream import (
     CASES,
     FACTS,

@@ -10,7 +10,7 @@ from pathlib import Path
 from faults import suite
 from faults.matrix import Case, Judged, full, short, tally
 from faults.record import PAGE, RECORD, encode, page, summary, versions
-from megtrim.util.process import ProcessRunner
+from megtrim.libs.util.process import ProcessRunner
 
 ROOT = Path(__file__).resolve().parents[2]
 _LANES = 6

@@ -22,7 +22,7 @@ from faults.matrix import (
     Way,
     tally,
 )
-from megtrim.util.process import ProcessRunner
+from megtrim.libs.util.process import ProcessRunner
 from virtual_phone.system import rootfs
 
 PAGE = "docs/explanation/faults.md"

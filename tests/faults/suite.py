@@ -41,17 +41,17 @@ from faults.world import (
     trace_bytes,
     write_files,
 )
-from megtrim.build_spec import Variant
-from megtrim.devices.device import Lease, Timeouts
-from megtrim.devices.retry import run_with_retries
-from megtrim.load_and_run.parity import EXACT
-from megtrim.proof.results import VerificationOutcome
-from megtrim.proof.verification import VerificationCase, prove
-from megtrim.regions.trace import TraceFailure
-from megtrim.trim.runs import tracing
-from megtrim.trim.runs.execution import RunResult, RunSpec
-from megtrim.util.errors import InfrastructureFailure, InputError, ProductFailure
-from megtrim.util.process import Command, ProcessRunner
+from megtrim.core.build_spec import Variant
+from megtrim.core.proof.results import VerificationOutcome
+from megtrim.core.proof.verification import VerificationCase, prove
+from megtrim.core.trim.runs import tracing
+from megtrim.core.trim.runs.execution import RunResult, RunSpec
+from megtrim.engines.megengine.regions.trace import TraceFailure
+from megtrim.libs.programs.parity import EXACT
+from megtrim.libs.util.errors import InfrastructureFailure, InputError, ProductFailure
+from megtrim.libs.util.process import Command, ProcessRunner
+from megtrim.places.devices.device import Lease, Timeouts
+from megtrim.places.devices.retry import run_with_retries
 from support.haste import scale
 from virtual_phone.faults.request import UNDONE_BY
 from virtual_phone.faults.request import Fault as PhoneFault

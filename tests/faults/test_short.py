@@ -15,10 +15,10 @@ from faults.matrix import WAYS, Case, Fault, Judged, Moment, Verdict, judge, sho
 from faults.record import summary
 from faults.suite import attempt
 from faults.world import Lane, compile_program, lane
-from megtrim.devices.remote.run_directory import RemoteDirectory
-from megtrim.devices.remote.transport import ConnectionLost
-from megtrim.load_and_run.exit_status import ProgramRun
-from megtrim.util.process import ProcessRunner
+from megtrim.libs.programs.exit_status import ProgramRun
+from megtrim.libs.util.process import ProcessRunner
+from megtrim.places.devices.remote.run_directory import RemoteDirectory
+from megtrim.places.devices.remote.transport import ConnectionLost
 
 
 @pytest.fixture

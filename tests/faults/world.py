@@ -13,18 +13,18 @@ from functools import lru_cache
 from pathlib import Path
 
 from faults.matrix import Fault, Plant
-from megtrim.build_spec import Variant
-from megtrim.config.device import DeviceSettings
-from megtrim.devices import kinds as device_kinds
-from megtrim.devices.adb import KIND, ROOT
-from megtrim.devices.device import Device, Timeouts
-from megtrim.devices.pool.device_pool import merge_devices
-from megtrim.regions.keepset import KeepSet, build_keep_set
-from megtrim.regions.region import Region
-from megtrim.regions.trace import MAGIC, parse_trace
-from megtrim.util.process import Command, ProcessRunner
+from megtrim.core.build_spec import Variant
+from megtrim.core.config.device import DeviceSettings
+from megtrim.engines.megengine.regions.keepset import KeepSet, build_keep_set
+from megtrim.engines.megengine.regions.region import Region
+from megtrim.engines.megengine.regions.trace import MAGIC, parse_trace
+from megtrim.lab.pool.device_pool import merge_devices
+from megtrim.libs.util.process import Command, ProcessRunner
+from megtrim.places.devices import kinds as device_kinds
+from megtrim.places.devices.adb import KIND, ROOT
+from megtrim.places.devices.device import Device, Timeouts
 from support.scenario_records import make_record
-from unit.devices.machines import spec_of
+from unit.places.devices.machines import spec_of
 from virtual_phone.adb_server import AdbServer, connect, private_server
 from virtual_phone.manager import RunningPhone, run_phone
 from virtual_phone.spec import PhoneSpec

@@ -8,20 +8,9 @@ from pathlib import Path
 
 import numpy as np
 
-from megtrim.config.document import parse_document
-from megtrim.counts.use import Use, Work, parse_blocks
-from megtrim.crashes.report import parse_report
-from megtrim.elf.layout import segments
-from megtrim.elf.needed_libraries import find_cxx_runtime
-from megtrim.elf.pages import find_misfit
-from megtrim.elf.sections import parse_elf
-from megtrim.elf.symbol_table import parse_table
-from megtrim.evidence.bundle import JobPurpose, parse_bundle
-from megtrim.evidence.evidence import EvidenceSet, parse_set
-from megtrim.evidence.fields import EarlyExit, parse_ending
-from megtrim.evidence.times import expect_of, parse_record
-from megtrim.functions.link_map import parse_map
-from megtrim.functions.observables import (
+from megtrim.core.config.document import parse_document
+from megtrim.core.functions.link_map import parse_map
+from megtrim.core.functions.observables import (
     FunctionList,
     Observables,
     dump_list,
@@ -29,34 +18,47 @@ from megtrim.functions.observables import (
     parse_list,
     parse_observables,
 )
-from megtrim.load_and_run.npy import NpyMutation, apply_change
-from megtrim.models.operators import parse_operator_json
-from megtrim.models.reader import parse_model
-from megtrim.regions.keepset_files import parse_keep_set
-from megtrim.regions.trace import parse_trace
-from megtrim.release.contents import RELEASE_FILE, parse_contents
-from megtrim.release.documents import (
+from megtrim.core.size.attribution import NameSources
+from megtrim.core.size.baseline import dump_sizes, parse_sizes
+from megtrim.core.size.breakdown import break_down
+from megtrim.core.size.budgets import Baseline
+from megtrim.core.size.byte_table import ByteTable
+from megtrim.core.size.growth.causes import InputPrint
+from megtrim.core.size.history import SIZE_FILES
+from megtrim.core.size.references.graph import count_retained
+from megtrim.core.size.references.linked_file import read_graph
+from megtrim.core.verdict.model import parse_verdict, to_json
+from megtrim.engines.megengine.models.operators import parse_operator_json
+from megtrim.engines.megengine.models.reader import parse_model
+from megtrim.engines.megengine.regions.keepset_files import parse_keep_set
+from megtrim.engines.megengine.regions.trace import parse_trace
+from megtrim.lab.evidence.bundle import JobPurpose, parse_bundle
+from megtrim.lab.evidence.evidence import EvidenceSet, parse_set
+from megtrim.lab.evidence.fields import EarlyExit, parse_ending
+from megtrim.lab.evidence.times import expect_of, parse_record
+from megtrim.libs.elf.layout import segments
+from megtrim.libs.elf.needed_libraries import find_cxx_runtime
+from megtrim.libs.elf.pages import find_misfit
+from megtrim.libs.elf.sections import parse_elf
+from megtrim.libs.elf.symbol_table import parse_table
+from megtrim.libs.programs.npy import NpyMutation, apply_change
+from megtrim.libs.util.strict_json import dump
+from megtrim.ship.crashes.report import parse_report
+from megtrim.ship.release.contents import RELEASE_FILE, parse_contents
+from megtrim.ship.release.documents import (
     CHECKSUMS_FILE,
     STATEMENT_FILE,
     parse_checksums,
     read_statement,
 )
-from megtrim.size.attribution import NameSources
-from megtrim.size.baseline import dump_sizes, parse_sizes
-from megtrim.size.breakdown import break_down
-from megtrim.size.budgets import Baseline
-from megtrim.size.byte_table import ByteTable
-from megtrim.size.growth.causes import InputPrint
-from megtrim.size.history import SIZE_FILES
-from megtrim.size.references.graph import count_retained
-from megtrim.size.references.linked_file import read_graph
-from megtrim.util.strict_json import dump
-from megtrim.verdict.model import parse_verdict, to_json
+from megtrim.times.counts.use import Use, Work, parse_blocks
 from support.crash_reports import LAYOUTS
 from support.history_entries import make_sizes
-from unit.crashes.made_programs import LIBRARY, MAPS, tombstone
-from unit.elf.made_objects import archive
-from unit.evidence.support import (
+from unit.core.functions.made_links import GNU, LLD
+from unit.core.size.made_files import LINKED, OBJECT
+from unit.core.size.references.made_programs import PROGRAM
+from unit.core.verdict.examples import failing, passing
+from unit.lab.evidence.support import (
     bundle,
     bundle_contest,
     contest_result,
@@ -67,11 +69,9 @@ from unit.evidence.support import (
     timed,
     written,
 )
-from unit.functions.made_links import GNU, LLD
-from unit.release.examples import documents
-from unit.size.made_files import LINKED, OBJECT
-from unit.size.references.made_programs import PROGRAM
-from unit.verdict.examples import failing, passing
+from unit.libs.elf.made_objects import archive
+from unit.ship.crashes.made_programs import LIBRARY, MAPS, tombstone
+from unit.ship.release.examples import documents
 
 ROOT = Path(__file__).parents[2]
 _DATA = ROOT / "tests" / "data"

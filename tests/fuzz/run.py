@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from types import FrameType
 
 from fuzz.readers import FileReader
-from megtrim.util.errors import MegtrimError
+from megtrim.libs.util.errors import MegtrimError
 
 LONGEST_S = 10.0
 """Of one file: what takes longer hangs."""

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from megtrim.build.images.container_runner import ContainerRunner, Mounts
-from megtrim.build.images.docker import DockerClient, recipes
-from megtrim.util.process import Command, ProcessRunner
+from megtrim.libs.util.process import Command, ProcessRunner
+from megtrim.places.compile.images.container_runner import ContainerRunner, Mounts
+from megtrim.places.compile.images.docker import DockerClient, recipes
 from support.docker_engine import debian_image, engine
 from support.standin_ndk import make_standin_ndk
 

@@ -11,8 +11,8 @@ from threading import Thread
 import pytest
 
 from images.conftest import LINUX, built, recipe_with
-from megtrim.build.images.docker import DockerClient, recipes
-from megtrim.util.process import ProcessRunner
+from megtrim.libs.util.process import ProcessRunner
+from megtrim.places.compile.images.docker import DockerClient, recipes
 
 TAG = "megtrim-images-test:tried"
 

@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 
 from images.conftest import opened
-from megtrim.build.engines.cmake import compiler_cache
-from megtrim.build.engines.cmake.compiler_cache import VARIABLE, CompilerCache
-from megtrim.build.images import container_runner
-from megtrim.build.images.container_runner import ContainerRunner
-from megtrim.build.images.docker import DockerClient
-from megtrim.util.errors import InfrastructureFailure, InputError
-from megtrim.util.process import Command, CompletedCommand, ProcessRunner
+from megtrim.libs.util.errors import InfrastructureFailure, InputError
+from megtrim.libs.util.process import Command, CompletedCommand, ProcessRunner
+from megtrim.places.compile.images import container_runner
+from megtrim.places.compile.images.container_runner import ContainerRunner
+from megtrim.places.compile.images.docker import DockerClient
+from megtrim.places.compile.projects.cmake import compiler_cache
+from megtrim.places.compile.projects.cmake.compiler_cache import VARIABLE, CompilerCache
 from support.clock import until
 from support.storages import free_port, redis_server
 
@@ -161,8 +161,8 @@ HOLDER = """
 import os, sys
 from pathlib import Path
 from images.conftest import opened
-from megtrim.build.images.docker import DockerClient
-from megtrim.util.process import Command, ProcessRunner
+from megtrim.places.compile.images.docker import DockerClient
+from megtrim.libs.util.process import Command, ProcessRunner
 inside = opened(DockerClient(ProcessRunner(os.environ)), sys.argv[1], Path(sys.argv[2]))
 command = Command(argv=("sh", "-c", sys.argv[3]), timeout_s=600, on_line=lambda _: print("up"))
 print(inside.run(command), flush=True)

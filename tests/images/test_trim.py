@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from megtrim.build.images.docker import DockerClient
-from megtrim.util.process import Command, ProcessRunner
+from megtrim.libs.util.process import Command, ProcessRunner
+from megtrim.places.compile.images.docker import DockerClient
 from support.clock import until
 from support.megtrim_cli import Project
 

@@ -6,15 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from megtrim.build.engines import checkout
-from megtrim.build.engines.application import ApplicationSpec
-from megtrim.build.engines.builder import Builder
-from megtrim.build.engines.cmake.compiler_cache import CompilerCache
-from megtrim.build.toolchains import kinds as toolchain_kinds
-from megtrim.build_spec import BuildSpec, LinkSpec, Toolchain, Variant
-from megtrim.config.model import ToolchainConfig
-from megtrim.elf.symbol_table import FunctionTable
-from megtrim.util.process import Command, CompletedCommand, ProcessRunner
+from megtrim.core.build_spec import BuildSpec, LinkSpec, Toolchain, Variant
+from megtrim.core.config.model import ToolchainConfig
+from megtrim.libs.elf.symbol_table import FunctionTable
+from megtrim.libs.util.process import Command, CompletedCommand, ProcessRunner
+from megtrim.places.compile.projects import checkout
+from megtrim.places.compile.projects.application import ApplicationSpec
+from megtrim.places.compile.projects.builder import Builder
+from megtrim.places.compile.projects.cmake.compiler_cache import CompilerCache
+from megtrim.places.compile.toolchains import kinds as toolchain_kinds
 
 TRAPPED = {"aarch64": 128 + 5, "arm": 128 + 4, "x86_64": 128 + 4}
 """The status of a program that a stub ends."""

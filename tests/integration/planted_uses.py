@@ -11,15 +11,15 @@ from pathlib import Path
 
 from integration.links import TRAPPED
 from integration.sample_builds import run
-from megtrim import stages
-from megtrim.chain.graph import PLAIN, REDUCED
-from megtrim.checks.invocation import Options
-from megtrim.cli.session.setup import open_session
-from megtrim.crashes.lookup import CrashCause
-from megtrim.crashes.trimmed_programs import read_newest
-from megtrim.functions.linker_script import not_kept
-from megtrim.proof import trap_diagnosis
-from megtrim.util.process import CompletedCommand
+from megtrim.core import stages
+from megtrim.core.chain.graph import PLAIN, REDUCED
+from megtrim.core.checks.invocation import Options
+from megtrim.core.cli.session.setup import open_session
+from megtrim.core.functions.linker_script import not_kept
+from megtrim.core.proof import trap_diagnosis
+from megtrim.libs.util.process import CompletedCommand
+from megtrim.ship.crashes.lookup import CrashCause
+from megtrim.ship.crashes.trimmed_programs import read_newest
 from support.crash_reports import (
     find_program,
     holds_truth,

@@ -5,7 +5,7 @@ import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
-from megtrim.util.process import Command, CompletedCommand, ProcessRunner
+from megtrim.libs.util.process import Command, CompletedCommand, ProcessRunner
 from support.megtrim_cli import ROOT
 
 

@@ -14,10 +14,10 @@ from integration.conftest import MakeProject
 from integration.links import TRAPPED
 from integration.planted_uses import ARM64, CLASSIFY, KEPT, PRINTED, expect_no_silent_use, plant
 from integration.sample_builds import build_c_consumer
-from megtrim.checks.invocation import Options
-from megtrim.elf.layout import parse_build_id
-from megtrim.regions.keepset_files import read_folder
-from megtrim.util.process import CompletedCommand
+from megtrim.core.checks.invocation import Options
+from megtrim.engines.megengine.regions.keepset_files import read_folder
+from megtrim.libs.elf.layout import parse_build_id
+from megtrim.libs.util.process import CompletedCommand
 from support.megtrim_cli import Project, read_verdict
 
 pytestmark = [pytest.mark.chain, pytest.mark.clang]

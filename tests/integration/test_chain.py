@@ -10,14 +10,14 @@ import junitparser
 import pytest
 
 from integration.conftest import MakeProject
-from megtrim.elf.layout import parse_build_id
-from megtrim.github.baselines import Base
-from megtrim.regions.keepset_files import find_files
-from megtrim.size.baseline import dump_sizes, load_sizes
-from megtrim.size.budgets import Baseline
-from megtrim.size.growth.causes import ORDERS, Cause
-from megtrim.util.process import CompletedCommand
-from megtrim.util.strict_json import dump
+from megtrim.core.size.baseline import dump_sizes, load_sizes
+from megtrim.core.size.budgets import Baseline
+from megtrim.core.size.growth.causes import ORDERS, Cause
+from megtrim.engines.megengine.regions.keepset_files import find_files
+from megtrim.hosting.github.baselines import Base
+from megtrim.libs.elf.layout import parse_build_id
+from megtrim.libs.util.process import CompletedCommand
+from megtrim.libs.util.strict_json import dump
 from support.megtrim_cli import SAMPLE, KeepFolder, Project, read_verdict, run_megtrim
 
 pytestmark = [pytest.mark.chain]

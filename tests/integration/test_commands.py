@@ -16,16 +16,16 @@ from typing import Any
 import junitparser
 import pytest
 
-from megtrim.checks.invocation import BASELINE_FILE, REPORT_ARTIFACT, Invocation
-from megtrim.config.config_id import suffix_of
-from megtrim.perf.outcomes import show_again
-from megtrim.regions.keepset import KeepSet
-from megtrim.regions.keepset_files import dump_keep_set, read_keep_set
-from megtrim.util.process import CompletedCommand, ProcessRunner
+from megtrim.core.checks.invocation import BASELINE_FILE, REPORT_ARTIFACT, Invocation
+from megtrim.core.config.config_id import suffix_of
+from megtrim.engines.megengine.regions.keepset import KeepSet
+from megtrim.engines.megengine.regions.keepset_files import dump_keep_set, read_keep_set
+from megtrim.libs.util.process import CompletedCommand, ProcessRunner
+from megtrim.times.outcomes import show_again
 from support.clock import clock_at
 from support.megtrim_cli import Project, run_megtrim
-from unit.perf.report.test_regression_issue import body
-from unit.verdict.performance_examples import REGRESSED
+from unit.core.verdict.performance_examples import REGRESSED
+from unit.times.report.test_regression_issue import body
 
 pytestmark = [pytest.mark.chain]
 

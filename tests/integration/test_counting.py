@@ -5,13 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from megtrim.counts.use import Count, find_code, name_functions, parse_blocks
-from megtrim.devices.counting import COUNTS_FILE, CountingEmulator
-from megtrim.devices.device import DeviceSpec
-from megtrim.elf.layout import segments
-from megtrim.elf.symbol_table import read_table
-from megtrim.util.errors import InputError
-from megtrim.util.process import ProcessRunner
+from megtrim.libs.elf.layout import segments
+from megtrim.libs.elf.symbol_table import read_table
+from megtrim.libs.util.errors import InputError
+from megtrim.libs.util.process import ProcessRunner
+from megtrim.places.devices.counting import COUNTS_FILE, CountingEmulator
+from megtrim.places.devices.device import DeviceSpec
+from megtrim.times.counts.use import Count, find_code, name_functions, parse_blocks
 
 ARM = """\
 .globl _start, kernel

@@ -10,10 +10,10 @@ from attacks.test_deferred import ALL, OWN, TRAP, cut, defer, lease_sources
 from integration.conftest import MakeProject
 from integration.links import KINDS
 from integration.sample_builds import compile_project, run
-from megtrim.build_spec import REST_SUFFIX
-from megtrim.elf.layout import parse_build_id
-from megtrim.elf.symbol_table import read_table
-from megtrim.util.process import Command, ProcessRunner
+from megtrim.core.build_spec import REST_SUFFIX
+from megtrim.libs.elf.layout import parse_build_id
+from megtrim.libs.elf.symbol_table import read_table
+from megtrim.libs.util.process import Command, ProcessRunner
 from support.megtrim_cli import Project, run_megtrim
 
 MODEL = "tiny-mobile"

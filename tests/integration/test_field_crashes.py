@@ -16,14 +16,14 @@ from pathlib import Path
 import pytest
 
 from integration.conftest import MakeProject
-from megtrim.chain.result_store import Store
-from megtrim.crashes.lookup import CrashCause, CrashFinding, look_up
-from megtrim.crashes.program import TrimmedProgram
-from megtrim.crashes.report import parse_report
-from megtrim.crashes.trimmed_programs import FinishedTrim, read_newest
-from megtrim.functions.linker_script import STUB
-from megtrim.release.prove import read_release
-from megtrim.util.process import Command, ProcessRunner
+from megtrim.core.chain.result_store import Store
+from megtrim.core.functions.linker_script import STUB
+from megtrim.libs.util.process import Command, ProcessRunner
+from megtrim.ship.crashes.lookup import CrashCause, CrashFinding, look_up
+from megtrim.ship.crashes.program import TrimmedProgram
+from megtrim.ship.crashes.report import parse_report
+from megtrim.ship.crashes.trimmed_programs import FinishedTrim, read_newest
+from megtrim.ship.release.prove import read_release
 from support.clock import until
 from support.crash_reports import (
     PlantedCrash,

@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from megtrim.elf.sections import Purpose
-from megtrim.functions.link_map import read_map
-from megtrim.size.attribution import Attribution, NameSources, Piece, attribute
-from megtrim.size.breakdown import break_down
-from megtrim.size.references.linked_file import LinkedFile, read_graph
-from megtrim.util.process import Command, ProcessRunner
-from unit.size.made_graphs import list_targets
+from megtrim.core.functions.link_map import read_map
+from megtrim.core.size.attribution import Attribution, NameSources, Piece, attribute
+from megtrim.core.size.breakdown import break_down
+from megtrim.core.size.references.linked_file import LinkedFile, read_graph
+from megtrim.libs.elf.sections import Purpose
+from megtrim.libs.util.process import Command, ProcessRunner
+from unit.core.size.made_graphs import list_targets
 
 _SOURCE = """
 extern "C" int printf(const char*, ...);

@@ -14,10 +14,10 @@ from pathlib import Path
 
 import pytest
 
-from megtrim.util.process import Command, CompletedCommand, ProcessRunner
+from megtrim.libs.util.process import Command, CompletedCommand, ProcessRunner
 from support.megtrim_cli import ROOT, SAMPLE, KeepFolder, Project, run_megtrim
 from support.pages import blocks_of, new_folder
-from unit.cli.support import SAMPLE_MODELS
+from unit.core.cli.support import SAMPLE_MODELS
 
 pytestmark = [pytest.mark.chain]
 

@@ -11,8 +11,8 @@ import pytest
 from elftools.elf.elffile import ELFFile
 
 from integration.conftest import MakeProject
-from megtrim.build_spec import Variant
-from megtrim.regions.keepset_files import read_folder
+from megtrim.core.build_spec import Variant
+from megtrim.engines.megengine.regions.keepset_files import read_folder
 from support.megtrim_cli import Project
 
 pytestmark = [pytest.mark.chain]

@@ -15,10 +15,10 @@ from pathlib import Path
 import pytest
 
 from integration.links import TRAPPED
-from megtrim.regions.header import Layout, Scopes, render, rewritten, scopes
-from megtrim.regions.keepset import KeepSet, build_keep_set
-from megtrim.regions.region import Region
-from megtrim.util.process import Command, CompletedCommand, ProcessRunner
+from megtrim.engines.megengine.regions.header import Layout, Scopes, render, rewritten, scopes
+from megtrim.engines.megengine.regions.keepset import KeepSet, build_keep_set
+from megtrim.engines.megengine.regions.region import Region
+from megtrim.libs.util.process import Command, CompletedCommand, ProcessRunner
 from support.scenario_records import make_record
 
 SOURCES = Path(__file__).parent / "header"

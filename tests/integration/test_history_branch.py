@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 from pytest_httpserver import HTTPServer
 
-from megtrim.history.branch import DataBranch
-from megtrim.perf.nights.history import RUN_FILES
-from megtrim.util.errors import InfrastructureFailure, InputError
-from megtrim.util.process import ProcessRunner
+from megtrim.libs.util.errors import InfrastructureFailure, InputError
+from megtrim.libs.util.process import ProcessRunner
+from megtrim.times.history.branch import DataBranch
+from megtrim.times.nights.history import RUN_FILES
 from support.history_entries import make_run
 from support.source_forge import GIT_ENV
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from integration.conftest import MakeProject
-from megtrim.util.process import CompletedCommand
+from megtrim.libs.util.process import CompletedCommand
 from support.clock import until
 from support.megtrim_cli import Project
 

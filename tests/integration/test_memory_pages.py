@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from megtrim.elf.pages import find_misfit
-from megtrim.util.process import Command, ProcessRunner
+from megtrim.libs.elf.pages import find_misfit
+from megtrim.libs.util.process import Command, ProcessRunner
 
 pytestmark = pytest.mark.clang
 

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from integration.sample_builds import run
-from megtrim.build.engines.megengine.engine import MegEngine
-from megtrim.util.process import CompletedCommand, ProcessRunner
+from megtrim.engines.megengine.engine import MegEngine
+from megtrim.libs.util.process import CompletedCommand, ProcessRunner
 from support.megtrim_cli import Project
 from support.miniature import Generation, make_miniature
 from support.standin_ndk import make_standin_ndk

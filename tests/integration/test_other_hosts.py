@@ -16,11 +16,11 @@ from junitparser import JUnitXml
 from pytest_httpserver import HTTPServer
 
 from integration.conftest import MakeProject
-from megtrim.build.engines.megengine.generations import LITE
-from megtrim.config.caller_workflows import Kit, gitlab_pipeline
-from megtrim.size.baseline import dump_sizes
-from megtrim.size.budgets import Baseline
-from megtrim.util.process import Command, CompletedCommand, ProcessRunner
+from megtrim.core.config.caller_workflows import Kit, gitlab_pipeline
+from megtrim.core.size.baseline import dump_sizes
+from megtrim.core.size.budgets import Baseline
+from megtrim.engines.megengine.generations import LITE
+from megtrim.libs.util.process import Command, CompletedCommand, ProcessRunner
 from support.megtrim_cli import ROOT
 from support.source_forge import SourceForge
 

@@ -16,26 +16,26 @@ import pytest
 from elftools.elf.elffile import ELFFile
 
 from integration.conftest import MakeProject
-from megtrim import stages
-from megtrim.build_spec import Link
-from megtrim.chain.filenames import DROPPED_FILE
-from megtrim.chain.graph import LINKED, REDUCED, Stage, tasks, tasks_up_to, verify_task
-from megtrim.chain.result_store import MANIFEST
-from megtrim.chain.session import Session
-from megtrim.checks.invocation import Options
-from megtrim.cli.session.setup import open_session
-from megtrim.config.scenarios import all_scenarios
-from megtrim.elf.objects import Object
-from megtrim.elf.symbol_names import brief, is_local_name, readable
-from megtrim.elf.symbol_table import read_table
-from megtrim.functions import linker_script, local_functions
-from megtrim.functions.kept_functions import BY_VALUES
-from megtrim.functions.observables import read_observables
-from megtrim.proof.results import VerifyResult
-from megtrim.regions.keepset import KeepSet
-from megtrim.regions.keepset_files import read_folder
-from megtrim.trim.builds import variants
-from megtrim.trim.builds.links import locate_unstripped, observables
+from megtrim.core import stages
+from megtrim.core.build_spec import Link
+from megtrim.core.chain.filenames import DROPPED_FILE
+from megtrim.core.chain.graph import LINKED, REDUCED, Stage, tasks, tasks_up_to, verify_task
+from megtrim.core.chain.result_store import MANIFEST
+from megtrim.core.chain.session import Session
+from megtrim.core.checks.invocation import Options
+from megtrim.core.cli.session.setup import open_session
+from megtrim.core.config.scenarios import all_scenarios
+from megtrim.core.functions import linker_script, local_functions
+from megtrim.core.functions.kept_functions import BY_VALUES
+from megtrim.core.functions.observables import read_observables
+from megtrim.core.proof.results import VerifyResult
+from megtrim.core.trim.builds import variants
+from megtrim.core.trim.builds.links import locate_unstripped, observables
+from megtrim.engines.megengine.regions.keepset import KeepSet
+from megtrim.engines.megengine.regions.keepset_files import read_folder
+from megtrim.libs.elf.objects import Object
+from megtrim.libs.elf.symbol_names import brief, is_local_name, readable
+from megtrim.libs.elf.symbol_table import read_table
 from support.megtrim_cli import KeepFolder, Project
 
 pytestmark = [pytest.mark.chain]

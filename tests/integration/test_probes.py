@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from integration.links import KINDS, Lease, lease
-from megtrim.build_spec import LinkSpec
-from megtrim.elf.symbol_table import FunctionTable, read_table
-from megtrim.functions import link_map, probes, qemu_log
-from megtrim.functions.observables import Observables, function_list, observables
-from megtrim.util.process import Command, CompletedCommand
-from unit.build.engines.support import write
+from megtrim.core.build_spec import LinkSpec
+from megtrim.core.functions import link_map, probes, qemu_log
+from megtrim.core.functions.observables import Observables, function_list, observables
+from megtrim.libs.elf.symbol_table import FunctionTable, read_table
+from megtrim.libs.util.process import Command, CompletedCommand
+from unit.places.compile.projects.support import write
 
 REFUSED = 96
 """What the runtime in probes.c exits with where it cannot record."""

@@ -5,18 +5,18 @@ import pytest
 
 from integration.conftest import MakeProject
 from integration.links import KINDS
-from megtrim import stages
-from megtrim.build_spec import Link
-from megtrim.chain.graph import LINKED, Stage, functions_task, tasks, tasks_up_to
-from megtrim.chain.session import Session
-from megtrim.checks.invocation import Options
-from megtrim.cli.session.setup import open_session
-from megtrim.config.scenarios import all_scenarios
-from megtrim.devices.local import Local
-from megtrim.elf.symbol_table import read_table
-from megtrim.functions import linker_script
-from megtrim.functions.observables import read_list, read_observables
-from megtrim.trim.builds import links as linking
+from megtrim.core import stages
+from megtrim.core.build_spec import Link
+from megtrim.core.chain.graph import LINKED, Stage, functions_task, tasks, tasks_up_to
+from megtrim.core.chain.session import Session
+from megtrim.core.checks.invocation import Options
+from megtrim.core.cli.session.setup import open_session
+from megtrim.core.config.scenarios import all_scenarios
+from megtrim.core.functions import linker_script
+from megtrim.core.functions.observables import read_list, read_observables
+from megtrim.core.trim.builds import links as linking
+from megtrim.libs.elf.symbol_table import read_table
+from megtrim.places.devices.local import Local
 from support.megtrim_cli import Project
 
 MODEL = "tiny-mobile"

@@ -10,7 +10,7 @@ import pytest
 
 from integration.conftest import MakeProject
 from integration.sample_builds import build_consumer, run
-from megtrim.util.process import Command, ProcessRunner
+from megtrim.libs.util.process import Command, ProcessRunner
 from support.megtrim_cli import ARGV, ROOT, Project
 
 pytestmark = pytest.mark.chain

@@ -7,18 +7,25 @@ from pathlib import Path
 import pytest
 
 from integration.links import ARM_CODE, KINDS, TRAPPED, Lease, lease, places
-from megtrim.build.engines import checkout
-from megtrim.build.engines.application import ApplicationSpec
-from megtrim.build.toolchains import kinds as toolchain_kinds
-from megtrim.build_spec import BuildScript, BuildSpec, EngineLibrary, Linkage, LinkSpec, Variant
-from megtrim.config.model import ToolchainConfig
-from megtrim.elf.pages import find_misfit
-from megtrim.elf.symbol_table import read_table
-from megtrim.functions import linker_script, qemu_log
-from megtrim.util.errors import InputError, ProductFailure
-from megtrim.util.process import CompletedCommand, ProcessRunner
+from megtrim.core.build_spec import (
+    BuildScript,
+    BuildSpec,
+    EngineLibrary,
+    Linkage,
+    LinkSpec,
+    Variant,
+)
+from megtrim.core.config.model import ToolchainConfig
+from megtrim.core.functions import linker_script, qemu_log
+from megtrim.libs.elf.pages import find_misfit
+from megtrim.libs.elf.symbol_table import read_table
+from megtrim.libs.util.errors import InputError, ProductFailure
+from megtrim.libs.util.process import CompletedCommand, ProcessRunner
+from megtrim.places.compile.projects import checkout
+from megtrim.places.compile.projects.application import ApplicationSpec
+from megtrim.places.compile.toolchains import kinds as toolchain_kinds
 from support.standin_ndk import make_standin_ndk
-from unit.build.engines.support import snapshot, write
+from unit.places.compile.projects.support import snapshot, write
 
 PARTS = {
     "CMakeLists.txt": """

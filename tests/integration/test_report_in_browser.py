@@ -12,10 +12,10 @@ from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.ui import Select
 
-from megtrim.report import html
-from megtrim.verdict.model import Verdict
+from megtrim.core.report import html
+from megtrim.core.verdict.model import Verdict
 from support.browser import start
-from unit.verdict.examples import (
+from unit.core.verdict.examples import (
     HOSTILE,
     big,
     byte_map,
@@ -27,7 +27,7 @@ from unit.verdict.examples import (
     passing,
     unverified,
 )
-from unit.verdict.performance_examples import timed
+from unit.core.verdict.performance_examples import timed
 
 pytestmark = pytest.mark.browser
 

@@ -7,10 +7,14 @@ import pytest
 from numpy.typing import NDArray
 
 from integration.sample_builds import build, run
-from megtrim.load_and_run.dump import parse_dump
-from megtrim.regions.region import Region
-from megtrim.regions.trace import parse_announced_count, parse_trace, regions_in_binary
-from megtrim.util.process import CompletedCommand
+from megtrim.engines.megengine.load_and_run.dump import parse_dump
+from megtrim.engines.megengine.regions.region import Region
+from megtrim.engines.megengine.regions.trace import (
+    parse_announced_count,
+    parse_trace,
+    regions_in_binary,
+)
+from megtrim.libs.util.process import CompletedCommand
 from unit.sample_engine.coverage_scenarios import SCENARIOS, blocked, convolutions
 from unit.sample_engine.engine_scripts import ENGINE, ModelWriter, Noise
 

@@ -10,7 +10,7 @@ import pytest
 from selenium import webdriver
 from selenium.webdriver.support.ui import WebDriverWait
 
-from megtrim.util.process import Command, ProcessRunner
+from megtrim.libs.util.process import Command, ProcessRunner
 from support.browser import start
 from support.pages import ROOT, read_noxfile
 

@@ -9,15 +9,15 @@ from pathlib import Path
 import pytest
 
 from integration.sample_builds import compile_project
-from megtrim.build.engines.cmake import driver, toolchain_file
-from megtrim.build.engines.cmake.driver import Job
-from megtrim.build.engines.cmake.toolchain_file import render
-from megtrim.build.toolchains import kinds as toolchain_kinds
-from megtrim.build_spec import SourceOptions
-from megtrim.config.model import ToolchainConfig
-from megtrim.util.errors import InputError
-from megtrim.util.process import Command, ProcessRunner
-from unit.build.engines.support import write
+from megtrim.core.build_spec import SourceOptions
+from megtrim.core.config.model import ToolchainConfig
+from megtrim.libs.util.errors import InputError
+from megtrim.libs.util.process import Command, ProcessRunner
+from megtrim.places.compile.projects.cmake import driver, toolchain_file
+from megtrim.places.compile.projects.cmake.driver import Job
+from megtrim.places.compile.projects.cmake.toolchain_file import render
+from megtrim.places.compile.toolchains import kinds as toolchain_kinds
+from unit.places.compile.projects.support import write
 
 pytestmark = [pytest.mark.chain]
 

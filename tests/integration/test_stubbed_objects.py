@@ -8,13 +8,13 @@ from elftools.dwarf.callframe import FDE
 from elftools.elf.elffile import ELFFile
 
 from integration.links import KINDS, TRAPPED, Lease, lease
-from megtrim.build.engines.link import invocation, relink
-from megtrim.build.engines.link.invocation import LinkCommand, LinkEnvironment
-from megtrim.build_spec import LinkSpec, StubForm, Toolchain
-from megtrim.elf.symbol_table import FunctionTable, read_table
-from megtrim.functions import linker_script, local_functions
-from megtrim.util.process import Command, ProcessRunner
-from unit.build.engines.support import bench, write
+from megtrim.core.build_spec import LinkSpec, StubForm, Toolchain
+from megtrim.core.functions import linker_script, local_functions
+from megtrim.libs.elf.symbol_table import FunctionTable, read_table
+from megtrim.libs.util.process import Command, ProcessRunner
+from megtrim.places.compile.projects.link import invocation, relink
+from megtrim.places.compile.projects.link.invocation import LinkCommand, LinkEnvironment
+from unit.places.compile.projects.support import bench, write
 
 SOURCES = {
     "main.cpp": """

@@ -10,11 +10,13 @@ from statistics import median
 import pytest
 
 from integration import sample_builds
-from megtrim.build.engines.sample import SampleEngine, find_embedded_source
-from megtrim.devices.local import Local
-from megtrim.experiments.catalog import BASELINE, find_experiments
-from megtrim.experiments.commands import make_commands
-from megtrim.experiments.contest import (
+from megtrim.engines.megengine.experiments import BASELINE, find_experiments
+from megtrim.engines.sample import SampleEngine, find_embedded_source
+from megtrim.libs.util.process import Command, ProcessRunner
+from megtrim.places.devices.local import Local
+from megtrim.times.comparison import compare_at_looks, match_pairs
+from megtrim.times.experiments.commands import make_commands
+from megtrim.times.experiments.contest import (
     FEWEST_ROUNDS,
     SEARCH_ROUNDS,
     Contest,
@@ -27,12 +29,10 @@ from megtrim.experiments.contest import (
     Sample,
     Side,
 )
-from megtrim.experiments.experiment import Backend, TimeStage
-from megtrim.perf.comparison import compare_at_looks, match_pairs
-from megtrim.perf.measuring.timing import measure
-from megtrim.perf.measuring.timing_runs import ContestFiles
-from megtrim.perf.times import Answer, RatioResult
-from megtrim.util.process import Command, ProcessRunner
+from megtrim.times.experiments.experiment import Backend, TimeStage
+from megtrim.times.measuring.timing import measure
+from megtrim.times.measuring.timing_runs import ContestFiles
+from megtrim.times.times import Answer, RatioResult
 
 pytestmark = pytest.mark.chain
 

@@ -22,8 +22,8 @@ from integration.planted_uses import (
     plant,
 )
 from integration.sample_builds import build_c_consumer, run
-from megtrim.checks.invocation import Options
-from megtrim.elf.symbol_table import read_table
+from megtrim.core.checks.invocation import Options
+from megtrim.libs.elf.symbol_table import read_table
 from support.megtrim_cli import ARGV, Project
 from support.prefab import read_package, unzip
 from support.standin_ndk import make_standin_ndk

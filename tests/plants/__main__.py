@@ -10,8 +10,8 @@ import sys
 from pathlib import Path
 from typing import TextIO
 
-from megtrim.util.errors import Interrupted
-from megtrim.util.process import ProcessRunner
+from megtrim.libs.util.errors import Interrupted
+from megtrim.libs.util.process import ProcessRunner
 from plants.plant import Plant, load_plants, select
 from plants.trial import Settings, describe, encode, passes, summarize, try_plants
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from megtrim.util.process import Command, ProcessRunner
+from megtrim.libs.util.process import Command, ProcessRunner
 from plants.plant import ROOT, Misfit, Plant, load_plants, planted, replace_once, select
 from plants.trial import Fate, Result, Settings, encode, passes, summarize, try_plants
 from support.clock import until

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from unittest.mock import patch
 
-from megtrim.cli.clock import CLOCK
+from megtrim.core.cli.clock import CLOCK
 
 
 @contextmanager

@@ -10,18 +10,18 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from megtrim.crashes.lookup import CandidateKind, CrashCause, CrashFinding, look_up
-from megtrim.crashes.program import TrimmedProgram
-from megtrim.crashes.report import parse_report
-from megtrim.crashes.trimmed_programs import FinishedTrim
-from megtrim.elf.layout import AARCH64, ARM
-from megtrim.elf.symbol_names import readable
-from megtrim.elf.symbol_table import Function
-from megtrim.functions.linker_script import STUB, is_stub
-from megtrim.regions.header import LEFT_OUT
-from megtrim.regions.region import Region, parse_demangled
-from megtrim.util.errors import InputError
-from unit.crashes.made_programs import tombstone
+from megtrim.core.functions.linker_script import STUB, is_stub
+from megtrim.engines.megengine.regions.header import LEFT_OUT
+from megtrim.engines.megengine.regions.region import Region, parse_demangled
+from megtrim.libs.elf.layout import AARCH64, ARM
+from megtrim.libs.elf.symbol_names import readable
+from megtrim.libs.elf.symbol_table import Function
+from megtrim.libs.util.errors import InputError
+from megtrim.ship.crashes.lookup import CandidateKind, CrashCause, CrashFinding, look_up
+from megtrim.ship.crashes.program import TrimmedProgram
+from megtrim.ship.crashes.report import parse_report
+from megtrim.ship.crashes.trimmed_programs import FinishedTrim
+from unit.ship.crashes.made_programs import tombstone
 
 _FIRST_BRK = 0x400
 _UD1 = bytes.fromhex("0fb980")

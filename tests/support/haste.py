@@ -2,7 +2,7 @@
 
 from dataclasses import asdict
 
-from megtrim.devices.device import Timeouts
+from megtrim.places.devices.device import Timeouts
 
 
 def scale(factor: float) -> Timeouts:

@@ -4,13 +4,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
-from megtrim.experiments.contest import PerformanceStatus
-from megtrim.experiments.experiment import TimeStage
-from megtrim.history.entries import show_time
-from megtrim.perf.nights.history import HistoryRun, MeasuredCommit
-from megtrim.perf.rows import PerformanceRow
-from megtrim.perf.times import StageTime
-from megtrim.size.history import CommitSizes, FileSize
+from megtrim.core.size.history import CommitSizes, FileSize
+from megtrim.times.experiments.contest import PerformanceStatus
+from megtrim.times.experiments.experiment import TimeStage
+from megtrim.times.history.entries import show_time
+from megtrim.times.nights.history import HistoryRun, MeasuredCommit
+from megtrim.times.rows import PerformanceRow
+from megtrim.times.times import StageTime
 
 SCENARIO = "mobilenet/plain-run@armv82"
 FIRST_NIGHT = datetime(2026, 1, 1, 2, 0, 0, tzinfo=UTC)

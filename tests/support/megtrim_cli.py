@@ -21,12 +21,12 @@ from unittest.mock import patch
 
 import yaml
 
-from megtrim import cli
-from megtrim.devices.device import DEFAULT_TIMEOUTS, DeviceSpec, Timeouts
-from megtrim.regions.keepset import KeepSet
-from megtrim.regions.keepset_files import find_files, read_folder
-from megtrim.trim.committed_keepset import write_committed
-from megtrim.util.process import CompletedCommand
+from megtrim.core import cli
+from megtrim.core.trim.committed_keepset import write_committed
+from megtrim.engines.megengine.regions.keepset import KeepSet
+from megtrim.engines.megengine.regions.keepset_files import find_files, read_folder
+from megtrim.libs.util.process import CompletedCommand
+from megtrim.places.devices.device import DEFAULT_TIMEOUTS, DeviceSpec, Timeouts
 from support.tally.sitecustomize import note
 
 ROOT = Path(__file__).parents[2]
@@ -154,7 +154,7 @@ _CONTEXT.set_forkserver_preload(
         "scipy.sparse.csgraph",
         "scipy.stats",
         "megtrim.__main__",
-        *(each.name for each in pkgutil.walk_packages(cli.__path__, "megtrim.cli.")),
+        *(each.name for each in pkgutil.walk_packages(cli.__path__, "megtrim.core.cli.")),
     ]
 )
 
@@ -212,7 +212,7 @@ def _be_megtrim(
     from megtrim.__main__ import run
 
     if timeouts != DEFAULT_TIMEOUTS:
-        from megtrim.cli.session import device_specs
+        from megtrim.core.cli.session import device_specs
 
         specs = partial(DeviceSpec, timeouts=timeouts)
         patch.object(device_specs, "DeviceSpec", specs).start()

@@ -26,9 +26,9 @@ from typing import Any
 
 import click
 
-from megtrim.cli.lazy_group import LazyGroup
-from megtrim.cli.main import main as megtrim
-from megtrim.util.process import Command, CompletedCommand, ProcessRunner
+from megtrim.core.cli.lazy_group import LazyGroup
+from megtrim.core.cli.main import main as megtrim
+from megtrim.libs.util.process import Command, CompletedCommand, ProcessRunner
 from support.megtrim_cli import SAMPLE, Project
 from support.source_forge import KIT_SHA, make_kit
 from virtual_phone.cli import main as virtual_phone

@@ -12,8 +12,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from megtrim.config.device import DeviceSettings
-from megtrim.util.process import Background, Command, ProcessRunner
+from megtrim.core.config.device import DeviceSettings
+from megtrim.libs.util.process import Background, Command, ProcessRunner
 from support.storages import free_port, wait_for_port
 
 _ROOTS_FOLDER = Path("/run/sshd")

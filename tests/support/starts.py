@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from megtrim.util.process import Command, ProcessRunner
+from megtrim.libs.util.process import Command, ProcessRunner
 from support.tally.sitecustomize import STARTS, VARIABLE
 from support.weight import HELD
 

@@ -13,7 +13,7 @@ from io import BufferedReader
 from pathlib import Path
 from typing import Self
 
-from megtrim.util.process import Background, Command, ProcessRunner
+from megtrim.libs.util.process import Background, Command, ProcessRunner
 from support.clock import until
 
 

@@ -9,7 +9,7 @@ import tomllib
 from collections.abc import Iterable
 from pathlib import Path
 
-from megtrim.util.process import Command, ProcessRunner
+from megtrim.libs.util.process import Command, ProcessRunner
 
 ROOT = Path(__file__).parents[2]
 HELD = ROOT / "tests" / "walls" / "weight.toml"

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from megtrim.__main__ import run
-from megtrim.cli import main as entry
+from megtrim.core.cli import main as entry
 from support.clock import alive, until, written_pid
 
 
@@ -104,11 +104,11 @@ def test_ctrl_c_is_quiet_also_while_modules_load(
 
     class Interrupting:
         def find_spec(self, name: str, *_where: object) -> None:
-            if name == "megtrim.cli.main":
+            if name == "megtrim.core.cli.main":
                 raise KeyboardInterrupt
 
     monkeypatch.setattr("megtrim.__main__._hear_interrupts", lambda: None)
-    monkeypatch.delitem(sys.modules, "megtrim.cli.main")
+    monkeypatch.delitem(sys.modules, "megtrim.core.cli.main")
     monkeypatch.setattr(sys, "meta_path", [Interrupting(), *sys.meta_path])
 
     with pytest.raises(SystemExit) as caught:

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from megtrim.render import markup
-from megtrim.render.scale import Scale, around, from_zero, round_values
+from megtrim.libs.render import markup
+from megtrim.libs.render.scale import Scale, around, from_zero, round_values
 
 
 @pytest.mark.parametrize(

@@ -13,12 +13,12 @@ from typing import get_args
 
 import pytest
 
-from megtrim.build.engines import kinds as engine_kinds
-from megtrim.build.toolchains import kinds as toolchain_kinds
-from megtrim.config.device import DeviceConfig
-from megtrim.config.model import EngineConfig, ToolchainConfig
-from megtrim.devices import kinds as device_kinds
-from megtrim.util.process import Command, CompletedCommand, ProcessRunner
+from megtrim.core.config.device import DeviceConfig
+from megtrim.core.config.model import EngineConfig, ToolchainConfig
+from megtrim.engines import kinds as engine_kinds
+from megtrim.libs.util.process import Command, CompletedCommand, ProcessRunner
+from megtrim.places.compile.toolchains import kinds as toolchain_kinds
+from megtrim.places.devices import kinds as device_kinds
 from walls.test_architecture import lint_imports
 
 ROOT = Path(__file__).parents[2]

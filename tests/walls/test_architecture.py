@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from megtrim.util import errors
-from megtrim.util.process import Command, CompletedCommand, ProcessRunner
+from megtrim.libs.util import errors
+from megtrim.libs.util.process import Command, CompletedCommand, ProcessRunner
 
 ROOT = Path(__file__).parents[2]
 SOURCES = ROOT / "ci"
@@ -155,21 +155,21 @@ def _shared(paths: Iterable[Path]) -> set[str]:
 
 def test_the_virtual_phone_shares_two_modules_with_megtrim() -> None:
     """One way to start programs and to fail; its image needs little more than Python."""
-    assert _shared(PHONE.rglob("*.py")) == {"megtrim.util.errors", "megtrim.util.process"}
+    assert _shared(PHONE.rglob("*.py")) == {"megtrim.libs.util.errors", "megtrim.libs.util.process"}
 
 
 @pytest.mark.parametrize(
     "planted",
     [
-        "import megtrim.chain.result_store",
-        "from megtrim.chain import result_store",
-        "from megtrim.chain.result_store import x",
+        "import megtrim.core.chain.result_store",
+        "from megtrim.core.chain import result_store",
+        "from megtrim.core.chain.result_store import x",
     ],
 )
 def test_another_shared_module_is_seen(planted: str, tmp_path: Path) -> None:
     (tmp_path / "module.py").write_text(planted, encoding="utf-8")
 
-    assert _shared([tmp_path / "module.py"]) == {"megtrim.chain.result_store"}
+    assert _shared([tmp_path / "module.py"]) == {"megtrim.core.chain.result_store"}
 
 
 @pytest.mark.parametrize("path", MODULES, ids=_id)
@@ -226,9 +226,9 @@ def test_few_small_modules_have_one_user() -> None:
 
 def test_a_small_module_with_one_user_is_seen(tmp_path: Path) -> None:
     (tmp_path / "one.py").write_text(
-        "from megtrim.build.toolchains import host\n", encoding="utf-8"
+        "from megtrim.places.compile.toolchains import host\n", encoding="utf-8"
     )
-    (tmp_path / "verb.py").write_text('X = "megtrim.util.value:Value"\n', encoding="utf-8")
+    (tmp_path / "verb.py").write_text('X = "megtrim.libs.util.value:Value"\n', encoding="utf-8")
 
     found = _small_with_one_user([tmp_path / "one.py", tmp_path / "verb.py"])
     assert found == {"build/toolchains/host.py", "util/value.py"}
@@ -322,12 +322,12 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ),
         (
             "megtrim/verdict/model.py",
-            "from megtrim.report import html",
+            "from megtrim.core.report import html",
             "the command line over the features over the chain over the ground",
         ),
         (
             "megtrim/devices/local.py",
-            "from megtrim.build.engines import builder",
+            "from megtrim.places.compile.projects import builder",
             "doers do not know each other",
         ),
         (

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from conftest import LANES, LONGEST, TOGETHER
-from megtrim.util.errors import InputError
-from megtrim.util.process import Command, ProcessRunner
+from megtrim.libs.util.errors import InputError
+from megtrim.libs.util.process import Command, ProcessRunner
 from support import weight
 from support.megtrim_cli import ROOT
 from support.starts import find_excess, read_held
@@ -20,7 +20,10 @@ WALLS = {f"tests/walls/test_{wall}.py" for wall in check_changes.WALLS}
 @pytest.mark.parametrize(
     ("changed", "selected"),
     [
-        ("tests/unit/chain/test_result_store.py", {"tests/unit/chain/test_result_store.py"}),
+        (
+            "tests/unit/core/chain/test_result_store.py",
+            {"tests/unit/core/chain/test_result_store.py"},
+        ),
         ("ci/megtrim/no_such_room/module.py", set()),
         ("tests/integration/test_chain.py", set()),
         ("README.md", set()),
@@ -32,16 +35,16 @@ def test_a_file_calls_for_the_tests_that_mirror_it(changed: str, selected: set[s
 
 def test_a_module_calls_for_the_tests_that_import_it(tmp_path: Path) -> None:
     for name, text in {
-        "a/test_one.py": "from megtrim.elf import symbols",
-        "b/test_two.py": "from megtrim.elf.symbols import read",
-        "c/test_three.py": "from megtrim.elf import objects",
+        "a/test_one.py": "from megtrim.libs.elf import symbols",
+        "b/test_two.py": "from megtrim.libs.elf.symbols import read",
+        "c/test_three.py": "from megtrim.libs.elf import objects",
         "elf/test_symbols.py": "",
     }.items():
         path = tmp_path / "tests" / "unit" / name
         path.parent.mkdir(parents=True)
         path.write_text(text, encoding="utf-8")
 
-    selected = check_changes.select_tests(["ci/megtrim/elf/symbols.py"], tmp_path)
+    selected = check_changes.select_tests(["ci/megtrim/libs/elf/symbols.py"], tmp_path)
     assert selected == tuple(
         f"tests/unit/{name}.py" for name in ("a/test_one", "b/test_two", "elf/test_symbols")
     )

@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from megtrim.util.process import Command, ProcessRunner
+from megtrim.libs.util.process import Command, ProcessRunner
 from plants.plant import ROOT, Plant, load_plants, replace_once
 
 PLANTS = load_plants()

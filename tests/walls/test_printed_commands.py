@@ -9,13 +9,13 @@ import click
 import pytest
 
 from conftest import LANES
-from megtrim.chain.graph import Stage
-from megtrim.cli.main import main
-from megtrim.cli.message_codes import describe_code, find_code, list_codes
-from megtrim.perf.outcomes import show_again
-from megtrim.util.errors import ACCEPT, InputError, MegtrimError
+from megtrim.core.chain.graph import Stage
+from megtrim.core.cli.main import main
+from megtrim.core.cli.message_codes import describe_code, find_code, list_codes
+from megtrim.libs.util.errors import ACCEPT, InputError, MegtrimError
+from megtrim.times.outcomes import show_again
 from support.pages import BLOCKS, ROOT, Block, blocks_of, find_refusal
-from unit.checks.test_invocation import EVERYTHING
+from unit.core.checks.test_invocation import EVERYTHING
 
 TREES = {
     str(path.relative_to(ROOT)): ast.parse(path.read_text(encoding="utf-8"))

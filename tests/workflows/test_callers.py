@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from megtrim.config.caller_workflows import (
+from megtrim.core.config.caller_workflows import (
     FORKS,
     NIGHT,
     REFRESH,
@@ -16,7 +16,7 @@ from megtrim.config.caller_workflows import (
     Provision,
     workflows,
 )
-from megtrim.util.process import Command, CompletedCommand, ProcessRunner
+from megtrim.libs.util.process import Command, CompletedCommand, ProcessRunner
 from workflows.documents import ROOT, Document, parse, workflow
 from workflows.rules import RULES, Rule
 

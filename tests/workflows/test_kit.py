@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from megtrim.util.process import Command, ProcessRunner
+from megtrim.libs.util.process import Command, ProcessRunner
 from workflows.documents import ROOT, script
 
 kit = script("kit")
@@ -164,7 +164,7 @@ def test_another_version_of_the_kit_takes_the_place_of_the_first(
     path = checkout / "pyproject.toml"
     path.write_text(
         '[project]\nname = "megtrim"\nversion = "99.0"\n'
-        '[project.scripts]\nmegtrim = "megtrim.cli.main:run"\n',
+        '[project.scripts]\nmegtrim = "megtrim.core.cli.main:run"\n',
         encoding="utf-8",
     )
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from megtrim.util.process import Command, ProcessRunner
+from megtrim.libs.util.process import Command, ProcessRunner
 from workflows.documents import WORKFLOWS, Document, action, actions, workflow, workflows
 from workflows.expressions import evaluate
 from workflows.rules import KIT, OF_DEFAULT_BRANCH, OF_THE_REPOSITORY, RULES, Rule

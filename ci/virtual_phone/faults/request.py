@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TypeVar
 
-from megtrim.util.errors import InputError
+from megtrim.libs.util.errors import InputError
 
 Word = TypeVar("Word", bound=StrEnum)
 

@@ -4,7 +4,7 @@ import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from megtrim.util.errors import InputError
+from megtrim.libs.util.errors import InputError
 from virtual_phone.system import kernel
 from virtual_phone.system import sensors as say
 from virtual_phone.system.sensors import Sensors

@@ -6,8 +6,8 @@ from pathlib import Path
 
 from filelock import FileLock
 
-from megtrim.util.errors import InfrastructureFailure, InputError
-from megtrim.util.process import Command, CompletedCommand, ProcessRunner
+from megtrim.libs.util.errors import InfrastructureFailure, InputError
+from megtrim.libs.util.process import Command, CompletedCommand, ProcessRunner
 from virtual_phone.system.mounts import MOUNT_POINT
 
 SUITE = "trixie"

@@ -14,7 +14,7 @@ import pwd
 import shlex
 import shutil
 import stat
-import subprocess  # noqa: TID251 - megtrim.util.process is not there yet
+import subprocess  # noqa: TID251 - megtrim.libs.util.process is not there yet
 import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass

@@ -6,7 +6,7 @@ import tarfile
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from megtrim.util.process import Command, ProcessRunner
+from megtrim.libs.util.process import Command, ProcessRunner
 
 _IDENTITY = {
     "GIT_AUTHOR_NAME": "Sam Stranger",

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from act.driver.git import Remote
 from act.driver.journal import Job, Journal
-from megtrim.util.process import Command, ProcessRunner
+from megtrim.libs.util.process import Command, ProcessRunner
 from support.starts import counting
 
 DEADLINE_S = 1200.0

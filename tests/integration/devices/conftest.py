@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from integration.devices.rigs import ConnectedPhone, StartPhone
-from megtrim.util.process import Command, ProcessRunner
+from megtrim.libs.util.process import Command, ProcessRunner
 from virtual_phone import adb_server as server
 from virtual_phone import manager
 from virtual_phone.adb_server import AdbServer

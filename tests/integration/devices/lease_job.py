@@ -8,9 +8,9 @@ import sys
 import time
 from pathlib import Path
 
-from megtrim.devices.device import utc_now
-from megtrim.devices.pool.leases import Leases
-from unit.devices.machines import FakeMachine
+from megtrim.lab.pool.leases import Leases
+from megtrim.places.devices.device import utc_now
+from unit.places.devices.machines import FakeMachine
 
 
 def note(notes: Path, *words: object) -> None:

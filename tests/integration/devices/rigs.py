@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from megtrim.config.device import DeviceSettings
-from megtrim.devices import adb as adb_kind
-from megtrim.devices import kinds as device_kinds
-from megtrim.devices.device import Device, DeviceSpec, Lease, RunDirectory
-from megtrim.util.process import Command, CompletedCommand, ProcessRunner
+from megtrim.core.config.device import DeviceSettings
+from megtrim.libs.util.process import Command, CompletedCommand, ProcessRunner
+from megtrim.places.devices import adb as adb_kind
+from megtrim.places.devices import kinds as device_kinds
+from megtrim.places.devices.device import Device, DeviceSpec, Lease, RunDirectory
 from support import sshd
-from unit.devices.machines import spec_of
+from unit.places.devices.machines import spec_of
 from virtual_phone import adb_server, manager
 from virtual_phone.adb_server import AdbServer
 from virtual_phone.manager import RunningPhone

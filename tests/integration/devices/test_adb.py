@@ -12,20 +12,20 @@ import pytest
 
 import megtrim
 from integration.devices.rigs import ConnectedPhone, StartPhone
-from megtrim.config.device import CoolDown, DeviceSettings
-from megtrim.devices import adb
-from megtrim.devices.adb import ROOT, AdbTransport, find_adb
-from megtrim.devices.device import Timeouts
-from megtrim.devices.remote import tuning
-from megtrim.devices.remote.run_directory import open_directory
-from megtrim.devices.remote.telemetry import FACTS_SCRIPT, parse_facts
-from megtrim.devices.remote.transport import ConnectionLost, NoSpace, call
-from megtrim.load_and_run.exit_status import ProgramRun
-from megtrim.util.errors import InfrastructureFailure
-from megtrim.util.process import Command, ProcessRunner
+from megtrim.core.config.device import CoolDown, DeviceSettings
+from megtrim.libs.programs.exit_status import ProgramRun
+from megtrim.libs.util.errors import InfrastructureFailure
+from megtrim.libs.util.process import Command, ProcessRunner
+from megtrim.places.devices import adb
+from megtrim.places.devices.adb import ROOT, AdbTransport, find_adb
+from megtrim.places.devices.device import Timeouts
+from megtrim.places.devices.remote import tuning
+from megtrim.places.devices.remote.run_directory import open_directory
+from megtrim.places.devices.remote.telemetry import FACTS_SCRIPT, parse_facts
+from megtrim.places.devices.remote.transport import ConnectionLost, NoSpace, call
 from support.clock import until
 from support.haste import scale
-from unit.devices.machines import spec_of
+from unit.places.devices.machines import spec_of
 
 QUICK = Timeouts(heartbeat_s=0.5, probe_s=1.0, poll_s=0.2)
 RUNS = f"{adb.ROOT}/runs"

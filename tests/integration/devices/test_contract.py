@@ -15,10 +15,10 @@ from pathlib import Path
 import pytest
 
 from integration.devices.rigs import KINDS, Maker, Programs, Rig, build, find_processes
-from megtrim.devices.device import RunDirectory
-from megtrim.load_and_run.exit_status import ProgramRun
-from megtrim.util.errors import InfrastructureFailure, InputError, MegtrimError
-from megtrim.util.process import ProcessRunner
+from megtrim.libs.programs.exit_status import ProgramRun
+from megtrim.libs.util.errors import InfrastructureFailure, InputError, MegtrimError
+from megtrim.libs.util.process import ProcessRunner
+from megtrim.places.devices.device import RunDirectory
 from support.clock import until
 
 LONG_S = 60.0

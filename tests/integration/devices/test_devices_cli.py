@@ -14,11 +14,11 @@ from typing import Any
 import pytest
 
 from integration.devices.rigs import ConnectedPhone, StartPhone
-from megtrim.devices.device import DEFAULT_TIMEOUTS
-from megtrim.util.process import Background, Command, CompletedCommand, ProcessRunner
+from megtrim.libs.util.process import Background, Command, CompletedCommand, ProcessRunner
+from megtrim.places.devices.device import DEFAULT_TIMEOUTS
 from support.clock import until
 from support.megtrim_cli import run_megtrim
-from unit.devices.machines import FakeMachine
+from unit.places.devices.machines import FakeMachine
 
 ROOT = Path(__file__).parents[3]
 MODELS = ROOT / "tests" / "data" / "models"
@@ -125,8 +125,8 @@ def test_a_holder_that_is_killed_frees_the_phone(desk: Desk, phone: ConnectedPho
 
 def desk_holder(desk: Desk) -> int | None:
     """Read who holds the phone as quickly as it can be done: without a new process."""
-    from megtrim.devices.device import utc_now
-    from megtrim.devices.pool.leases import Leases
+    from megtrim.lab.pool.leases import Leases
+    from megtrim.places.devices.device import utc_now
 
     [lock] = (desk.folder / "state/leases").glob("adb_*.lock")
     key, *more = json.loads(lock.read_text())["keys"]

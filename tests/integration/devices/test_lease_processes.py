@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from megtrim.devices.device import utc_now
-from megtrim.devices.pool.leases import Leases
-from megtrim.util.process import Background, Command, ProcessRunner
+from megtrim.lab.pool.leases import Leases
+from megtrim.libs.util.process import Background, Command, ProcessRunner
+from megtrim.places.devices.device import utc_now
 from support.clock import until
-from unit.devices.machines import FakeMachine
+from unit.places.devices.machines import FakeMachine
 
 JOB = Path(__file__).with_name("lease_job.py")
 SOURCES = (Path(__file__).parents[3] / "ci", Path(__file__).parents[2])

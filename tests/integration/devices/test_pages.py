@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from integration.devices.rigs import StartPhone
-from megtrim.util.process import ProcessRunner
+from megtrim.libs.util.process import ProcessRunner
 from support import sshd
 from support.pages import BLOCKS, ROOT, Block, Place, blocks_of, configured_folder
 from virtual_phone.adb_server import AdbServer

@@ -10,7 +10,7 @@ import pytest
 
 from integration.conftest import MakeProject
 from integration.devices.rigs import ConnectedPhone
-from megtrim.devices.device import DEFAULT_TIMEOUTS
+from megtrim.places.devices.device import DEFAULT_TIMEOUTS
 from support.clock import clock_at
 from support.megtrim_cli import Project
 

@@ -14,16 +14,16 @@ import pytest
 from integration.conftest import MakeProject
 from integration.devices.rigs import SYSROOT
 from integration.test_evidence import Team
-from megtrim.devices import kinds as device_kinds
-from megtrim.elf.symbol_table import FunctionTable, read_table
-from megtrim.functions import link_map, probes
-from megtrim.functions.observables import observables
-from megtrim.util.files import sha256_file
-from megtrim.util.process import Command, ProcessRunner
+from megtrim.core.functions import link_map, probes
+from megtrim.core.functions.observables import observables
+from megtrim.libs.elf.symbol_table import FunctionTable, read_table
+from megtrim.libs.util.files import sha256_file
+from megtrim.libs.util.process import Command, ProcessRunner
+from megtrim.places.devices import kinds as device_kinds
 from support import sshd
 from support.megtrim_cli import SAMPLE, KeepFolder
 from support.sshd import Sshd
-from unit.devices.machines import spec_of
+from unit.places.devices.machines import spec_of
 
 COMMITTED = "megtrim/functions.keepset"
 

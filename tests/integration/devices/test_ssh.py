@@ -12,23 +12,23 @@ from pathlib import Path
 
 import pytest
 
-from megtrim.devices import kinds as device_kinds
-from megtrim.devices import ssh
-from megtrim.devices.device import (
+from megtrim.libs.util.errors import InfrastructureFailure
+from megtrim.libs.util.process import ProcessRunner
+from megtrim.places.devices import kinds as device_kinds
+from megtrim.places.devices import ssh
+from megtrim.places.devices.device import (
     ConnectionState,
     DeviceSpec,
     MachineBusy,
     NoUsableMachine,
     Timeouts,
 )
-from megtrim.devices.remote.transport import ConnectionLost
-from megtrim.devices.ssh import Board
-from megtrim.util.errors import InfrastructureFailure
-from megtrim.util.process import ProcessRunner
+from megtrim.places.devices.remote.transport import ConnectionLost
+from megtrim.places.devices.ssh import Board
 from support import sshd
 from support.haste import scale
 from support.sshd import Sshd
-from unit.devices.machines import spec_of
+from unit.places.devices.machines import spec_of
 
 HASTE = scale(0.15)
 LONG_S = 30.0

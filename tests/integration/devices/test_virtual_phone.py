@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 from integration.devices.rigs import ConnectedPhone, StartPhone, find_processes
-from megtrim.util.errors import InfrastructureFailure, InputError
-from megtrim.util.process import Command, ProcessRunner
+from megtrim.libs.util.errors import InfrastructureFailure, InputError
+from megtrim.libs.util.process import Command, ProcessRunner
 from support.clock import alive, until
 from virtual_phone import manager
 from virtual_phone.spec import LOG, PhoneSpec

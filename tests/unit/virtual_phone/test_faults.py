@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from megtrim.util.errors import InputError
+from megtrim.libs.util.errors import InputError
 from virtual_phone.faults import relay as module
 from virtual_phone.faults.packets import (
     HEAD_BYTES,

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from megtrim.util.errors import InfrastructureFailure, InputError
-from megtrim.util.process import Command, CompletedCommand, ProcessRunner
+from megtrim.libs.util.errors import InfrastructureFailure, InputError
+from megtrim.libs.util.process import Command, CompletedCommand, ProcessRunner
 from support.clock import until
 from virtual_phone import adb_server, manager, owned_dirs, spec
 from virtual_phone.adb_server import private_server
@@ -219,7 +219,7 @@ import sys, time
 from pathlib import Path
 sys.path.insert(0, sys.argv[1])
 from virtual_phone.adb_server import private_server
-from megtrim.util.process import ProcessRunner
+from megtrim.libs.util.process import ProcessRunner
 with private_server(ProcessRunner({}), sys.argv[2], parent=Path(sys.argv[3])):
     time.sleep(60)
 """

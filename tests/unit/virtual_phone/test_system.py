@@ -2,8 +2,8 @@ from pathlib import Path
 
 import pytest
 
-from megtrim.util.errors import InfrastructureFailure, InputError
-from megtrim.util.process import ProcessRunner
+from megtrim.libs.util.errors import InfrastructureFailure, InputError
+from megtrim.libs.util.process import ProcessRunner
 from virtual_phone.system import mounts, rootfs, sensors
 from virtual_phone.system.sensors import Sensors
 

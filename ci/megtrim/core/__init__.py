@@ -1,0 +1,1 @@
+"""The core: from a configuration to a verdict, and the report of it."""

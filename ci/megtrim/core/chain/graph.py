@@ -1,0 +1,227 @@
+"""The tasks of a trim and what each depends on. Pure: it follows from the configuration alone."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from enum import StrEnum
+
+from megtrim.core.build_spec import Variant
+from megtrim.core.config.model import Config
+from megtrim.core.config.scenarios import Scenario, all_scenarios
+from megtrim.libs.util.value import Value
+
+
+class Stage(StrEnum):
+    BUILD = "build"
+    PROFILE = "profile"
+    HEADER = "header"
+    REDUCE = "reduce"
+    FUNCTIONS = "functions"
+    VERIFY = "verify"
+    NEIGHBOURS = "neighbours"
+    COUNT = "count"
+    SIZE = "size"
+    PERF = "perf"
+    VERDICT = "verdict"
+    REPORT = "report"
+    REFERENCES = "references"
+    """Made when something asks what refers to what."""
+
+    @property
+    def verb(self) -> str:
+        if self is Stage.NEIGHBOURS:
+            return f"{Stage.VERIFY} --neighbours"
+        if self is Stage.PERF:
+            return f"{self} run"
+        if self is Stage.REFERENCES:
+            return f"{Stage.SIZE} why"
+        if self is Stage.COUNT:
+            return Stage.SIZE.value
+        own = (Stage.VERIFY, Stage.SIZE, Stage.REPORT)
+        return self.value if self in own else f"stage {self}"
+
+
+SEARCH_SUFFIX = "#search"
+"""Suffix of the profile task that records a scenario's algorithm cache."""
+
+
+class Task(Value):
+    stage: Stage
+    name: str
+    needs: tuple[str, ...]
+    """Ids of tasks whose results are inputs; all come earlier in the plan."""
+    wants: tuple[str, ...] = ()
+    """Ids of tasks whose results are inputs if they exist: a verdict also covers failures."""
+    scenario: Scenario | None = None
+
+    @property
+    def id(self) -> str:
+        return f"{self.stage}/{self.name}"
+
+
+PLAIN = f"{Stage.BUILD}/{Variant.PLAIN}"
+PROFILE = f"{Stage.BUILD}/{Variant.PROFILE}"
+HEADER = f"{Stage.HEADER}/keepset"
+REGION = f"{Stage.REDUCE}/{Variant.REGION}"
+"""The build trimmed by regions, if functions are trimmed as well."""
+LINKED = f"{Stage.FUNCTIONS}/linked"
+"""The unfolded links that show which functions run."""
+FUNCTIONS = f"{Stage.FUNCTIONS}/keepset"
+NAMED = f"{Stage.REDUCE}/named"
+"""The shipped program, linked so that a function that is not kept is named; built on a trap."""
+REDUCED = f"{Stage.REDUCE}/{Variant.REDUCED}"
+"""The program that ships, whatever the level."""
+SIZE = f"{Stage.SIZE}/artifacts"
+VERDICT = f"{Stage.VERDICT}/verdict"
+REPORT = f"{Stage.REPORT}/report"
+SHIPPED_REFERENCES = f"{Stage.REFERENCES}/shipped"
+"""The program that ships, linked with its relocations."""
+PROFILE_REFERENCES = f"{Stage.REFERENCES}/{Variant.PROFILE}"
+"""The profile build, linked likewise: its code names regions."""
+
+
+def verb_of(task: str) -> str:
+    return Stage(task.partition("/")[0]).verb
+
+
+def task_name(id_: str) -> str:
+    return id_.partition("/")[2]
+
+
+def trace_task(scenario: Scenario) -> str:
+    return f"{Stage.PROFILE}/{scenario.id}"
+
+
+def search_task(scenario: Scenario) -> str:
+    return f"{Stage.PROFILE}/{scenario.id}{SEARCH_SUFFIX}"
+
+
+def verify_task(scenario: Scenario) -> str:
+    return f"{Stage.VERIFY}/{scenario.id}"
+
+
+def tasks(config: Config, *, committed: bool = False, neighbours: bool = False) -> tuple[Task, ...]:
+    every = tuple(all_scenarios(config))
+    measured = any(budget.variant is Variant.PROFILE for budget in config.budgets)
+    profiled = measured or not (committed or trims_plain_build(config))
+    builds = (PLAIN, PROFILE) if profiled else (PLAIN,)
+    region = (REGION,) if trims_functions(config) and not trims_plain_build(config) else ()
+    counts = tuple(_count(each) for each in every if (config.work, config.memory) != (None, None))
+    wanted = tuple(task.id for task in counts)
+    before_verdict = (
+        *(Task(stage=Stage.BUILD, name=task_name(build), needs=()) for build in builds),
+        *(() if committed else _traces(config)),
+        *_regions(config, committed=committed),
+        *(_functions(config, committed=committed) if trims_functions(config) else ()),
+        *(_verify(each, config) for each in every),
+        *(_neighbours(each, config) for each in every if neighbours),
+        *counts,
+        Task(stage=Stage.SIZE, name="artifacts", needs=(*builds, *region, REDUCED), wants=wanted),
+    )
+    wants = tuple(task.id for task in before_verdict)
+    return (
+        *before_verdict,
+        Task(stage=Stage.VERDICT, name="verdict", needs=(), wants=wants),
+        Task(stage=Stage.REPORT, name="report", needs=(VERDICT,)),
+    )
+
+
+def trims_functions(config: Config) -> bool:
+    return config.trim.level != "region"
+
+
+def defers_functions(config: Config) -> bool:
+    """Into a second file, the program's rest."""
+    return config.trim.level == "deferred"
+
+
+def trims_plain_build(config: Config) -> bool:
+    return trims_functions(config) and config.trim.base == "plain"
+
+
+def base_task(config: Config) -> str:
+    return PLAIN if trims_plain_build(config) else REGION
+
+
+def keep_task(config: Config) -> str:
+    return FUNCTIONS if trims_functions(config) else HEADER
+
+
+def functions_task(scenario: Scenario) -> str:
+    return f"{Stage.FUNCTIONS}/{scenario.id}"
+
+
+def _traces(config: Config) -> Iterator[Task]:
+    for scenario in all_scenarios(config):
+        yield from _searches(scenario)
+        if not trims_plain_build(config):
+            needs = (PROFILE, *(task.id for task in _searches(scenario)))
+            yield Task(stage=Stage.PROFILE, name=scenario.id, needs=needs, scenario=scenario)
+
+
+def _regions(config: Config, *, committed: bool) -> Iterator[Task]:
+    if trims_plain_build(config):
+        return
+    traces = () if committed else tuple(trace_task(scenario) for scenario in all_scenarios(config))
+    yield Task(stage=Stage.HEADER, name="keepset", needs=traces)
+    name = Variant.REGION if trims_functions(config) else Variant.REDUCED
+    yield Task(stage=Stage.REDUCE, name=name, needs=(HEADER,))
+
+
+def _functions(config: Config, *, committed: bool) -> Iterator[Task]:
+    every = () if committed else tuple(all_scenarios(config))
+    base = base_task(config)
+    header = () if trims_plain_build(config) else (HEADER,)
+    yield Task(stage=Stage.FUNCTIONS, name="linked", needs=(base, *header))
+    for each in every:
+        needs = (LINKED, *(task.id for task in _searches(each)))
+        yield Task(stage=Stage.FUNCTIONS, name=each.id, needs=needs, scenario=each)
+    ran = tuple(functions_task(each) for each in every)
+    yield Task(stage=Stage.FUNCTIONS, name="keepset", needs=(*header, LINKED, *ran))
+    yield Task(stage=Stage.REDUCE, name=Variant.REDUCED, needs=(base, *header, LINKED, FUNCTIONS))
+
+
+def on_demand(config: Config) -> tuple[Task, ...]:
+    linked = next(task for task in tasks(config) if task.id == REDUCED)
+    named = (replace(linked, name=task_name(NAMED)),) if trims_functions(config) else ()
+    before = LINKED if trims_functions(config) else PLAIN
+    needs = (*linked.needs, before, REDUCED)
+    return (
+        *named,
+        Task(stage=Stage.REFERENCES, name=task_name(SHIPPED_REFERENCES), needs=needs),
+        Task(stage=Stage.REFERENCES, name=task_name(PROFILE_REFERENCES), needs=(PROFILE,)),
+    )
+
+
+def tasks_up_to(stage: Stage, all_tasks: tuple[Task, ...]) -> tuple[Task, ...]:
+    return with_dependencies({task.id for task in all_tasks if task.stage is stage}, all_tasks)
+
+
+def with_dependencies(ids: Iterable[str], all_tasks: tuple[Task, ...]) -> tuple[Task, ...]:
+    wanted = set(ids)
+    for task in reversed(all_tasks):
+        if task.id in wanted:
+            wanted |= {*task.needs, *task.wants}
+    return tuple(task for task in all_tasks if task.id in wanted)
+
+
+def _searches(scenario: Scenario) -> Iterator[Task]:
+    if scenario.searches:
+        name = scenario.id + SEARCH_SUFFIX
+        yield Task(stage=Stage.PROFILE, name=name, needs=(PLAIN,), scenario=scenario)
+
+
+def _neighbours(scenario: Scenario, config: Config) -> Task:
+    region = (REGION,) if trims_functions(config) and not trims_plain_build(config) else ()
+    needs = (*_verify(scenario, config).needs, *region, verify_task(scenario))
+    return Task(stage=Stage.NEIGHBOURS, name=scenario.id, needs=needs, scenario=scenario)
+
+
+def _count(scenario: Scenario) -> Task:
+    needs = (PLAIN, *(task.id for task in _searches(scenario)), REDUCED)
+    return Task(stage=Stage.COUNT, name=scenario.id, needs=needs, scenario=scenario)
+
+
+def _verify(scenario: Scenario, config: Config) -> Task:
+    search = (search_task(scenario),) if scenario.searches else ()
+    needs = (PLAIN, *search, keep_task(config), REDUCED)
+    return Task(stage=Stage.VERIFY, name=scenario.id, needs=needs, scenario=scenario)

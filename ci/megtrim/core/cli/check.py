@@ -1,0 +1,92 @@
+"""``megtrim check``: what is wrong with a configuration and all that it names, without a build."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import click
+
+from megtrim.core.checks.invocation import Options
+from megtrim.core.cli.echo import open_console, show, show_summary
+from megtrim.core.cli.environment import open_processes, read_invocation
+from megtrim.core.cli.options import config_option, engine_option, examples
+from megtrim.core.cli.session.each_toolchain import each_toolchain
+from megtrim.core.cli.session.preflight import (
+    expect_known_folders,
+    expect_known_options,
+    expect_runnable_models,
+    expect_usable_files,
+)
+from megtrim.core.cli.session.setup import open_applications, open_engine
+from megtrim.core.config.load import LoadedConfig, load_config
+from megtrim.core.config.scenarios import all_scenarios
+from megtrim.core.trim import committed_keepset
+from megtrim.engines.kinds import Engine
+from megtrim.libs.util.errors import EXIT_PASS, InputError
+from megtrim.libs.util.wording import count
+from megtrim.places.compile.projects.checkout import Checkout
+
+
+@examples("megtrim check", "megtrim check --config android.yaml --engine ../MegEngine")
+@click.command()
+@each_toolchain()
+@config_option
+@engine_option
+def check(config: Path, engine: Path | None) -> int:
+    """Check the configuration and all files that it names: models, inputs, keep set, options.
+
+    Needs no compiler and no device, and builds nothing. Prints `fine`, or everything that is wrong:
+    also why a pull request would be red for the committed keep set.
+    """
+    console = open_console()
+    loaded = load_config(config, engine_source=engine)
+    console.note("reading the engine's files")
+    processes = open_processes()
+    opened = open_engine(loaded, processes)
+    applications = open_applications(loaded, processes)
+    warnings = [*loaded.warnings]
+    wrong = list(_find_mistakes(loaded, opened, applications, warnings))
+    again = read_invocation(Options(config=config, engine=engine))
+    for each in wrong:
+        each.complete(again.place)
+    for warning in warnings:
+        console.warn(warning)
+    if wrong:
+        hints = dict.fromkeys(each.hint for each in wrong if each.hint)
+        raise InputError("\n".join(each.message for each in wrong), hint="; ".join(hints))
+    scenarios = len(list(all_scenarios(loaded.config)))
+    models = len(loaded.config.models)
+    counts = f"{count(models, 'model')} and {count(scenarios, 'scenario')}"
+    if committed_keepset.digest_committed(loaded):
+        show_summary(f"{config}: fine, {counts}")
+    else:
+        show(
+            f"{config}: {counts} can be trimmed; a pull request would be red, because there is no "
+            f"{loaded.config.keep_set} yet: make it with {again.again('trim')}, and commit it"
+        )
+    return EXIT_PASS
+
+
+def _find_mistakes(
+    loaded: LoadedConfig, engine: Engine, applications: dict[str, Checkout], warnings: list[str]
+) -> Iterator[InputError]:
+    checks: tuple[Callable[[], object], ...] = (
+        lambda: expect_usable_files(loaded),
+        lambda: committed_keepset.expect_readable(loaded, accept=False),
+        lambda: expect_known_options(loaded, engine),
+        lambda: expect_known_folders(loaded, (engine.checkout, *applications.values())),
+    )
+    found = [*_try(*checks)]
+    yield from found
+    if found:
+        return  # a file that is wrong can be compared with nothing
+    yield from _try(lambda: warnings.extend(expect_runnable_models(loaded, engine)))
+    if committed_keepset.digest_committed(loaded):
+        yield from _try(lambda: committed_keepset.expect_fitting(loaded, engine))
+
+
+def _try(*checks: Callable[[], object]) -> Iterator[InputError]:
+    for check_one in checks:
+        try:
+            check_one()
+        except InputError as error:
+            yield error

@@ -1,0 +1,47 @@
+"""``megtrim clean``: old results and build trees go, and what the next run needs stays."""
+
+from pathlib import Path
+
+import click
+
+from megtrim.core.chain.cleanup import list_leftovers, remove, remove_rest
+from megtrim.core.cli.echo import open_console, show
+from megtrim.core.cli.options import examples, out_option, quiet_option
+from megtrim.core.config.units import format_bytes
+from megtrim.libs.render.formatting import align_columns, group_digits
+
+
+@examples(
+    "megtrim clean --dry-run",
+    "megtrim clean",
+    "megtrim clean --out /tmp/demo --all",
+)
+@click.command()
+@out_option("The folder of results.")
+@click.option("--all", "everything", is_flag=True, help="Remove everything that megtrim wrote.")
+@click.option("--dry-run", "-n", is_flag=True, help="Only show what would be removed.")
+@quiet_option
+def clean(out: Path, everything: bool, dry_run: bool, quiet: bool) -> None:
+    """Remove what the next run does not need, and show what, with its bytes.
+
+    That is build trees, and of each task all results but the one that the last run had. The next
+    run of the same configuration is up to date; one that compiles, compiles everything. What
+    megtrim did not write stays.
+    """
+    root = out.resolve()
+    console = open_console(quiet=quiet)
+    rows = []
+    total = 0
+    for leftover in list_leftovers(root, everything=everything):
+        size_bytes = leftover.size_bytes
+        console.note(f"removing {leftover.what}")
+        if dry_run or remove(leftover, console.say):
+            place = str(leftover.path.relative_to(root))
+            rows.append((group_digits(size_bytes), leftover.what, place))
+            total += size_bytes
+    if everything and not dry_run:
+        remove_rest(root)
+    if rows and not quiet:
+        show("\n".join(align_columns(("bytes", "what", "folder"), rows, ("what", "folder"))))
+    verb = "would remove" if dry_run else "removed"
+    show(f"{verb} {format_bytes(total)} from {out}" if rows else f"{out}: nothing to remove")

@@ -1,0 +1,64 @@
+"""``megtrim demo``: a trim of the sample engine, which comes with megtrim, for its three models."""
+
+from contextlib import redirect_stdout
+from dataclasses import replace
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import click
+
+from megtrim.core.chain.filenames import FINAL_FOLDER, VERDICT_FILE
+from megtrim.core.cli.echo import show_summary
+from megtrim.core.cli.options import examples
+from megtrim.core.cli.trim import trim
+from megtrim.core.report.table import render_sizes
+from megtrim.core.verdict.model import Verdict, parse_verdict
+from megtrim.core.verdict.wording import DEFERRED
+from megtrim.engines.sample import find_embedded_source
+from megtrim.libs.util.errors import worst_exit_code
+
+CONFIG = "functions.yaml"
+DEFERRING_CONFIG = "deferred.yaml"
+_OPTIONS = ("out", "jobs", "quiet", "quick", "device", "as_json")
+
+
+@examples("megtrim demo", "megtrim demo --out /tmp/demo --device virtual-phone")
+@click.command(params=[option for option in trim.params if option.name in _OPTIONS])
+@click.pass_context
+def demo(context: click.Context, /, **values: Any) -> int:
+    """Trim the small engine that comes with megtrim, and show what is left of it.
+
+    It needs no checkout and no configuration, and takes zig, or else this machine's compiler. The
+    page with the results is megtrim-out/final/index.html. A second run repeats only what changed.
+    """
+    source = find_embedded_source()
+    out = Path(values["out"])
+    if values["as_json"]:
+        status: int = context.invoke(trim, config=source / CONFIG, **values)
+        return status
+    runs = []
+    for name in (DEFERRING_CONFIG, CONFIG):
+        with redirect_stdout(StringIO()) as said:
+            status = context.invoke(trim, config=source / name, **values)
+        runs.append((status, said.getvalue(), _read(out)))
+    (deferred, wrong, deferring), (status, text, functions) = runs
+    if deferred != status:
+        show_summary(wrong)
+    table, blank, others = text.partition("\n\n")
+    shown = _compare(functions, deferring) if blank else table
+    show_summary(f"{shown}{blank}{others}".rstrip("\n"))
+    return worst_exit_code([deferred, status])
+
+
+def _read(out: Path) -> Verdict:
+    file = out / FINAL_FOLDER / VERDICT_FILE
+    return parse_verdict(file.read_text("utf-8"), source=str(file))
+
+
+def _compare(functions: Verdict, deferring: Verdict) -> str:
+    """Return the table of the first, with the program of the other."""
+    artifact = functions.artifacts[0]
+    other = deferring.artifacts[0]
+    row = replace(other.sizes[-1], variant=DEFERRED)
+    return render_sizes(replace(artifact, sizes=(*artifact.sizes, row), byte_map=None), functions)

@@ -1,0 +1,322 @@
+"""``megtrim explain``: who needs a region, what a scenario needs, the verdict, a crash."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+from megtrim.core.chain.filenames import VERDICT_FILE
+from megtrim.core.chain.graph import Stage
+from megtrim.core.chain.result_store import Store, made_by_another
+from megtrim.core.checks.check import Check
+from megtrim.core.checks.invocation import DEFAULT_OUT, Invocation, Options, suggest_for_keep_set
+from megtrim.core.checks.statuses import CheckStatus, ScenarioStatus
+from megtrim.core.cli.echo import show, show_json
+from megtrim.core.cli.environment import open_processes, read_invocation
+from megtrim.core.cli.message_codes import CODE, describe_code
+from megtrim.core.cli.options import PATH, common, examples, json_option, release_option
+from megtrim.core.cli.session.setup import open_engine
+from megtrim.core.config.load import LoadedConfig, load_config
+from megtrim.core.config.model import Config
+from megtrim.core.config.problems import suggest
+from megtrim.core.config.scenarios import all_scenarios
+from megtrim.core.verdict.model import Verdict, VerdictResult, parse_verdict
+from megtrim.engines.megengine.regions.keepset import ScenarioRecord, model_of
+from megtrim.engines.megengine.regions.keepset_files import find_files, read_folder
+from megtrim.engines.megengine.regions.names import NameTable
+from megtrim.engines.megengine.regions.region import Region
+from megtrim.libs.elf.symbol_names import readable, without_arguments
+from megtrim.libs.util.errors import InputError
+from megtrim.libs.util.input_files import read_bytes
+from megtrim.ship.crashes.lookup import (
+    CandidateKind,
+    CrashCause,
+    CrashFinding,
+    keep_lines,
+    look_up,
+    nearest_scenario,
+    read_name,
+    scenario_lines,
+)
+from megtrim.ship.crashes.report import MAX_REPORT_BYTES, CrashReport, parse_address, parse_report
+from megtrim.ship.crashes.trimmed_programs import FinishedTrim, read_newest
+from megtrim.ship.release.archive import open_release
+from megtrim.ship.release.prove import read_release
+
+_LISTED = 50
+_REGION = re.compile(r"[A-Za-z_]\w*(?:<.*>)?", re.ASCII)
+"""What may be a tag or a region; a function may be spelled so, too."""
+
+
+@examples(
+    "megtrim explain verdict",
+    "megtrim explain MT0304                        the code of an error",
+    "megtrim explain resnet50                      a model: its scenarios and their regions",
+    "megtrim explain resnet50/default@any          a scenario",
+    "megtrim explain megdnn_fp32_sgemv             a tag",
+    "megtrim explain 'megdnn_fp32_sgemv<-1290123641>'",
+    "megtrim explain my::session::run              a function, if functions are trimmed",
+    "megtrim explain --crash tombstone_04          what a crash in the field needed",
+    "megtrim explain --address 0x1a2b4",
+    "megtrim explain --crash tombstone_04 --release camera-1.4.tar.gz",
+)
+@click.command()
+@common
+@json_option
+@click.option(
+    "--crash",
+    type=PATH,
+    metavar="FILE",
+    help="Look up a crash: a tombstone, lines of logcat, what a crash reporter or debugger shows.",
+)
+@click.option("--address", metavar="0x…", help="Look up an address of the trimmed program.")
+@release_option
+@click.argument("thing", required=False)
+def explain(
+    options: Options,
+    thing: str | None,
+    crash: Path | None,
+    address: str | None,
+) -> None:
+    """Show which scenarios need THING, by which trace, and where it is in the engine's source.
+
+    THING is `verdict`, the code of an error, or a model, scenario, tag, region or function of the
+    committed keep set. Instead of THING, a crash can be looked up in the newest trim of the folder
+    of results, or in a release, which needs neither results nor configuration nor engine.
+    """
+    if sum(each is not None for each in (thing, crash, address)) != 1:
+        msg = "expected one of THING, --crash FILE and --address 0x…"
+        raise InputError(msg, hint="`megtrim explain --help` shows what can be asked")
+    if thing is not None and options.of_release is not None:
+        msg = "a release is asked about crashes alone: --release needs --crash or --address"
+        raise click.UsageError(msg)
+    if thing is not None:
+        facts = _explain_thing(thing, options)
+    elif crash is None:
+        facts = _explain_crash(parse_address(address or ""), options)
+    else:
+        data = read_bytes(crash, most_bytes=MAX_REPORT_BYTES, expected="the report of a crash")
+        facts = _explain_crash(parse_report(data, source=str(crash)), options)
+    if options.as_json:
+        show_json(facts)
+    else:
+        show("\n".join(_lines(facts)))
+
+
+def _explain_thing(thing: str, options: Options) -> dict[str, Any]:
+    if CODE.fullmatch(thing):
+        if text := describe_code(thing):
+            return {"code": thing, "what to do": text}
+        msg = f"there is no code {thing}"
+        raise InputError(msg, hint="docs/how-to/find-a-message.md lists them all")
+    loaded = load_config(options.config, engine_source=options.engine)
+    if thing == "verdict":
+        verdict = _verdict(options.out)
+        checks = {check.id: _describe_check(check) for check in verdict.checks}
+        return {"verdict": verdict.verdict, "headline": verdict.headline, "checks": checks}
+    invocation = read_invocation(options, keep_set=loaded.config.keep_set)
+    return _query_keep_set(thing, loaded, _find_trapped_scenarios(thing, options.out), invocation)
+
+
+def _verdict(out: Path) -> Verdict:
+    store = Store(out.absolute())
+    folder = store.previous(Stage.VERDICT, VerdictResult)
+    if folder is None and store.holds_foreign(Stage.VERDICT):
+        raise made_by_another(out)
+    if folder is None:
+        msg = f"there is no verdict in {out} yet"
+        hint = f"name its folder with --out (without: {DEFAULT_OUT}), or make one"
+        raise InputError(msg, hint=hint, command=("trim",))
+    source = folder.file(VERDICT_FILE)
+    return parse_verdict(source.read_text(encoding="utf-8"), source=str(source))
+
+
+def _describe_check(check: Check) -> dict[str, Any]:
+    facts = {"status": check.status, "text": check.text, "where": f"{check.file}:{check.line}"}
+    if check.status is not CheckStatus.PASS:
+        facts |= {"detail": check.detail, "hint": check.hint, "reproduce": check.reproduce}
+    return facts
+
+
+def _find_trapped_scenarios(thing: str, out: Path) -> tuple[str, ...]:
+    try:
+        scenarios = _verdict(out).scenarios
+    except InputError:
+        return ()  # none is there, or none that can be read: people ask without one, too
+    return tuple(
+        scenario.id
+        for scenario in scenarios
+        if scenario.status is ScenarioStatus.TRAP
+        and (
+            any(thing in (name, name.partition("<")[0]) for name in scenario.missing_regions)
+            or f"the function {thing} is not kept" in scenario.text
+        )
+    )
+
+
+def _query_keep_set(
+    thing: str, loaded: LoadedConfig, trapped: Sequence[str], invocation: Invocation
+) -> dict[str, Any]:
+    path = loaded.config.keep_set
+    if not find_files(loaded.resolve(path), shown=str(path)):
+        msg = f"there is no keep set at {path} yet"
+        raise InputError(msg, hint="make it", command=("trim",))
+    keep = read_folder(loaded.resolve(path), shown=str(path))
+    needed = keep.regions()
+    records = [each for each in keep.scenarios if thing in (each.id, model_of(each.id))]
+    if records:
+        return {record.id: _describe_scenario(record, needed) for record in records}
+    functions = {
+        name: {"function": readable(name), "needed by": users}
+        for name, users in keep.functions().items()
+        if thing in (name, readable(name), *without_arguments(readable(name)))
+    }
+    if functions:
+        return functions
+    regions = [region for region in needed if thing in (region.tag, str(region))]
+    names = NameTable(open_engine(loaded, open_processes()).texts())
+    if regions:
+        return {
+            str(region): {
+                "meaning": names.meaning(region),
+                "needed by": needed[region],
+                "source": _list_places(region, names),
+            }
+            for region in regions
+        }
+    known = [name for each in keep.scenarios for name in (each.id, model_of(each.id))]
+    known += [name for region in needed for name in (region.tag, str(region))]
+    known += [name for each in keep.functions() for name in without_arguments(readable(each))]
+    if not trapped and keep.functions() and not _REGION.fullmatch(thing):
+        msg = f"no scenario runs a function {thing!r}, by {path}{suggest(thing, known)}"
+        raise InputError(msg, hint="the engine or trim.keep may keep it anyway")
+    return {thing: _stranger(thing, path, names, trapped, invocation, known)}
+
+
+def _describe_scenario(
+    record: ScenarioRecord, needed: Mapping[Region, tuple[str, ...]]
+) -> dict[str, Any]:
+    alone = [str(region) for region, scenarios in needed.items() if scenarios == (record.id,)]
+    return {
+        "arguments": " ".join(record.arguments),
+        "model": f"sha256 {record.model_sha256}",
+        "trace": f"sha256 {record.trace_sha256}",
+        "regions": len(record.regions),
+        **({"functions": len(record.functions)} if record.functions else {}),
+        "regions that no other scenario needs": alone,
+    }
+
+
+def _list_places(region: Region, names: NameTable) -> list[str]:
+    return [f"{file}:{line}" for file, line in names.places(region)]
+
+
+def _stranger(
+    thing: str,
+    path: Path,
+    names: NameTable,
+    trapped: Sequence[str],
+    invocation: Invocation,
+    known: Sequence[str],
+) -> dict[str, Any]:
+    is_region = _REGION.fullmatch(thing) is not None
+    region = Region.parse(thing if "<" in thing else f"{thing}<>") if is_region else None
+    places = _list_places(region, names) if region else []
+    if not places and not trapped:
+        what = f"model, scenario, tag, region or function {thing!r}"
+        msg = (
+            f"{path} and the engine's source know no {what}{suggest(thing, (*known, *names.tags))}"
+        )
+        raise InputError(msg, hint="`megtrim explain --help` shows what can be asked")
+    facts: dict[str, Any] = {"kept": "no: no scenario of the committed keep set runs it"}
+    if trapped:
+        facts = {"kept": f"no, and it is needed: {', '.join(trapped)} trapped without it"}
+        facts["what to do"] = suggest_for_keep_set(invocation)
+    if region and places:
+        facts["meaning"] = names.meaning(region)
+        facts["source"] = places
+    return facts
+
+
+def _lines(facts: dict[str, Any], indent: str = "") -> Iterator[str]:
+    for label, value in facts.items():
+        if isinstance(value, dict):
+            yield f"{indent}{label}"
+            yield from _lines(value, indent + "  ")
+        elif isinstance(value, list | tuple):
+            more = f" (the first {_LISTED})" if len(value) > _LISTED else ""
+            yield f"{indent}{label}: {len(value)}{more}"
+            yield from (f"{indent}  {item}" for item in value[:_LISTED])
+        elif value != "":
+            yield f"{indent}{label}: {value}"
+
+
+_HEADLINES = {
+    CrashCause.LEFT_OUT: "trimming left it out",
+    CrashCause.CANDIDATES: "trimming left out one of the candidates",
+    CrashCause.NOT_TRIMMING: "trimming is not at fault",
+    CrashCause.UNKNOWN: "these results cannot tell",
+}
+_NO_SIGN = "no sign that trimming is at fault"
+_TO_BE_SURE = "to be sure, with the arguments and inputs that the field used"
+
+
+def _explain_crash(report: CrashReport, options: Options) -> dict[str, Any]:
+    if options.of_release is not None:
+        with open_release(options.of_release) as folder:
+            made = read_release(folder, shown=str(options.of_release))
+        return _render(look_up(report, made.programs, made.nameless), made, None, None)
+    config = load_config(options.config, engine_source=options.engine).config
+    invocation = read_invocation(options, keep_set=config.keep_set)
+    made = read_newest(Store(options.out.absolute()))
+    return _render(look_up(report, made.programs, made.nameless), made, invocation, config)
+
+
+def _render(
+    finding: CrashFinding, made: FinishedTrim, invocation: Invocation | None, config: Config | None
+) -> dict[str, Any]:
+    """``invocation`` and ``config`` are None for a release: its project is elsewhere."""
+    innocent = finding.cause is CrashCause.NOT_TRIMMING
+    certain = not finding.why_several and (innocent or finding.cause is CrashCause.LEFT_OUT)
+    headline = _NO_SIGN if innocent and not certain else _HEADLINES[finding.cause]
+    facts: dict[str, Any] = {"crash": headline, "why": finding.text}
+    if finding.program:
+        facts["program"] = finding.program
+    facts["certain"] = certain
+    if finding.cause is CrashCause.UNKNOWN:
+        return facts | {"what to do": finding.hint}
+    doubts = {"why it is not certain": list(finding.why_several)} if finding.why_several else {}
+    if innocent:
+        return facts | doubts
+    facts["candidates"] = [
+        f"a region of {found.name}"
+        if found.kind is CandidateKind.REGION_WITHIN
+        else f"the {found.kind} {found.name}"
+        for found in finding.candidates
+    ]
+    facts |= doubts
+    if finding.stack:
+        facts["called from"] = [read_name(each) for each in finding.stack]
+    record = nearest_scenario(finding, made.keep)
+    if record is not None:
+        facts["nearest scenario"] = record.id
+        where = _TO_BE_SURE if invocation else f"in its project, {_TO_BE_SURE}"
+        facts[where] = _command(record, invocation or Invocation(), config)
+        facts["a scenario to add"] = list(scenario_lines(record))
+    if lines := keep_lines(finding):
+        facts["or lines that keep it"] = list(lines)
+    return facts
+
+
+def _command(record: ScenarioRecord, invocation: Invocation, config: Config | None) -> str:
+    known = all_scenarios(config) if config else ()
+    scenario = next((each.settings for each in known if each.id == record.id), None)
+    folder = Path(invocation.config).parent
+    files = {name: str(folder / file) for name, file in scenario.inputs.items()} if scenario else {}
+    inputs = (f"{name}={files.get(name, 'FILE')}" for name, _ in record.inputs)
+    words = [word for input_ in inputs for word in ("--input", input_)]
+    if scenario and scenario.application:
+        words += ["--application", scenario.application]
+    return invocation.again("probe", *words, model_of(record.id), "--", *record.arguments)

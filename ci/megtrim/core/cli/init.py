@@ -1,0 +1,142 @@
+"""``megtrim init``: a starter configuration with inputs, and the workflows that call the kit."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import click
+
+from megtrim.core.checks.invocation import Invocation
+from megtrim.core.cli.echo import show
+from megtrim.core.cli.environment import open_processes
+from megtrim.core.cli.options import PATH, examples
+from megtrim.core.cli.session.starter import StarterFiles, plan_models, plan_starter, write_files
+from megtrim.hosting.caller_workflows import (
+    CallerPlan,
+    choose_gitlab_kit,
+    choose_kit,
+    find_top,
+    make_callers,
+    plan_callers,
+    plan_gitlab,
+)
+from megtrim.libs.util.errors import InputError
+from megtrim.libs.util.files import write_atomically
+from megtrim.places.compile.sources.git import find_default_branch
+
+
+@examples(
+    "megtrim init models/resnet50.mge",
+    "megtrim init --config trim/megtrim.yaml models/*.mge --engine ../MegEngine",
+    "megtrim init models/resnet50.mge --github --kit OWNER/REPO",
+    "megtrim init --github --kit OWNER/REPO --kit-version v1.2.3 --kit-sha SHA",
+    "megtrim init --github --release",
+    "megtrim init --github --upgrade",
+    "megtrim init models/resnet50.mge --gitlab --kit OWNER/REPO",
+    "megtrim init --add models/mobilenet.mge",
+)
+@click.command()
+@click.argument("models", nargs=-1, type=PATH)
+@click.option(
+    "--config",
+    "-c",
+    type=PATH,
+    default=Path("megtrim.yaml"),
+    show_default=True,
+    help="The file to write; it must not exist.",
+)
+@click.option(
+    "--engine",
+    type=PATH,
+    help="MegEngine checkout. Default: the one in, next to or above the configuration's folder.",
+)
+@click.option(
+    "--github",
+    is_flag=True,
+    help="Write the workflows that call the kit, for MODELS or for an existing configuration.",
+)
+@click.option(
+    "--release", is_flag=True, help="With --github: also write the one that makes releases of tags."
+)
+@click.option(
+    "--gitlab", is_flag=True, help="Write .gitlab-ci.yml with the job that checks merge requests."
+)
+@click.option(
+    "--upgrade",
+    is_flag=True,
+    help="With --github: replace the workflows that are there, by those of the newest version.",
+)
+@click.option(
+    "--kit",
+    default="",
+    help="The kit's repository, OWNER/REPO or its URL. Default: the one that workflows call.",
+)
+@click.option(
+    "--kit-version",
+    default="",
+    help="Its tag, such as v1.2.3. Default: the one that workflows call, or else the newest.",
+)
+@click.option("--kit-sha", default="", help="The tag's commit, to be held against it.")
+@click.option("--branch", help="Default branch of your repository. Default: the one git knows.")
+@click.option(
+    "--add", is_flag=True, help="Add MODELS to a configuration that is there: files of their own."
+)
+def init(
+    models: tuple[Path, ...],
+    config: Path,
+    engine: Path | None,
+    github: bool,
+    release: bool,
+    gitlab: bool,
+    upgrade: bool,
+    kit: str,
+    kit_version: str,
+    kit_sha: str,
+    branch: str | None,
+    add: bool,
+) -> None:
+    """Write a commented starter configuration for MODELS, and inputs next to them.
+
+    The inputs have the names, types and shapes that a model's file states, and numbers that differ:
+    replace them by real ones when you have some. The engine is the one that runs such models.
+    Nothing is written unless everything can be.
+    """
+    _expect_compatible(github=github, gitlab=gitlab, release=release, upgrade=upgrade)
+    if add and engine:
+        msg = "--add leaves the configuration as it is: leave out --engine"
+        raise InputError(msg)
+    new = StarterFiles(files={}, lines=())
+    if models or not (github or gitlab):
+        new = plan_models(models, config) if add else plan_starter(models, config, engine)
+    processes = open_processes()
+    plan = CallerPlan()
+    if gitlab:
+        pinned = choose_gitlab_kit(kit, kit_version, kit_sha, processes)
+        plan = plan_gitlab(config, new.toolchain, pinned, find_top(config.absolute().parent))
+    if github:
+        top = find_top(config.absolute().parent)
+        pinned = choose_kit(
+            kit, kit_version, kit_sha, top=top, upgrading=upgrade, processes=processes
+        )
+        branch = branch or find_default_branch(top, processes)
+        callers = make_callers(config, new.toolchain, pinned, branch, top)
+        if release and callers.toolchains:
+            msg = f"--release: {config} has several toolchains, and a release is of one"
+            raise InputError(msg, hint="choose one: --config FILE#NAME")
+        plan = plan_callers(replace(callers, releases=release), top, upgrading=upgrade)
+    write_files({**new.files, **plan.new})
+    for path, text in plan.changed.items():
+        write_atomically(path, text)
+    for line in (*new.lines, *plan.lines):
+        show(line)
+    show(f"next: {Invocation(config=str(config)).again('trim')}")
+    if plan.check:
+        show(f'then commit, and require the check "{plan.check}"')
+
+
+def _expect_compatible(*, github: bool, gitlab: bool, release: bool, upgrade: bool) -> None:
+    if github and gitlab:
+        msg = "--github and --gitlab cannot be combined"
+        raise InputError(msg, hint="run it for each")
+    if (release or upgrade) and not github:
+        msg = f"--{'release' if release else 'upgrade'} is about workflows: it needs --github"
+        raise InputError(msg)

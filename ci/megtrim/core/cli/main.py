@@ -1,0 +1,226 @@
+"""The entry point, and the one place that turns errors into exit statuses."""
+
+import io
+import sys
+from pathlib import Path
+
+import click
+
+from megtrim.core.cli.clock import describe_clock
+from megtrim.core.cli.echo import complain
+from megtrim.core.cli.lazy_group import LazyGroup
+from megtrim.core.cli.message_codes import describe_error
+from megtrim.libs.util.errors import EXIT_BUG, NO_NAMES, InputError, Interrupted, MegtrimError
+from megtrim.libs.util.wording import make_printable
+
+_CRASH_FILE = Path("megtrim-crash.md")
+
+_LONGEST_NAME = 100
+
+_ABOUT = """\
+Trim MegEngine to what your models execute, prove that it works, and keep it small.
+
+\b
+Start here:
+  megtrim doctor            show what this machine has, what is missing, and how to get it
+  megtrim demo              trim the small engine that comes with megtrim
+  megtrim init MODEL...     write a starter megtrim.yaml
+  megtrim trim              run all stages; a second run repeats only what changed
+"""
+_EXIT_STATUSES = """\b
+Exit status:
+  0    pass
+  1    product failure: trap, parity, budget, an engine that does not compile
+  2    bad usage, configuration or input; a missing compiler, submodule or tool
+  3    infrastructure: device, docker, network, no space
+  70   a bug in megtrim (it leaves megtrim-crash.md)
+  130  interrupted
+"""
+VERBS = {
+    "doctor": "core.cli.doctor:doctor",
+    "demo": "core.cli.demo:demo",
+    "init": "core.cli.init:init",
+    "check": "core.cli.check:check",
+    "plan": "core.cli.stage:plan",
+    "trim": "core.cli.trim:trim",
+    "verify": "core.cli.stage:verify",
+    "probe": "core.cli.probe:probe",
+    "explain": "core.cli.explain:explain",
+    "size": "core.cli.main:size",
+    "report": "core.cli.stage:report",
+    "clean": "core.cli.clean:clean",
+    "export": "ship.cli.release:export",
+    "release": "core.cli.main:release",
+    "perf": "core.cli.main:perf",
+    "devices": "lab.cli.group:devices",
+    "model": "core.cli.model:model",
+    "stage": "core.cli.main:stage",
+    "ci": "hosting.cli.group:ci",
+}
+
+
+@click.group(
+    cls=LazyGroup,
+    members=VERBS,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    help=_ABOUT,
+    epilog=_EXIT_STATUSES,
+)
+@click.version_option(package_name="megtrim", prog_name="megtrim")
+def main() -> None:
+    """Parse the command line."""
+
+
+@click.group(
+    cls=LazyGroup,
+    members={
+        "build": "core.cli.stage:build",
+        "profile": "core.cli.stage:profile",
+        "header": "core.cli.stage:header",
+        "reduce": "core.cli.stage:reduce",
+        "functions": "core.cli.stage:functions",
+        "verdict": "core.cli.stage:verdict",
+    },
+    epilog="""\b
+Examples:
+  megtrim stage build
+  megtrim stage header --accept
+""",
+)
+def stage() -> None:
+    """Run one stage of a trim, and those that it depends on.
+
+    `megtrim trim` runs them all. The stages `verify`, `size` and `report` are verbs of their own.
+    """
+
+
+@click.group(
+    cls=LazyGroup,
+    alone="core.cli.stage:size",
+    members={
+        "show": "core.cli.size.show:show_file",
+        "diff": "core.cli.size.show:diff",
+        "history": "core.cli.size.history:history",
+        "why": "core.cli.size.why:why",
+        "prices": "core.cli.size.why:prices",
+    },
+    epilog="""\b
+Examples:
+  megtrim size
+  megtrim size --config examples/megengine-linux-arm64.yaml --engine ../MegEngine
+  megtrim size show build/load_and_run --map build/load_and_run.map
+  megtrim size diff before/load_and_run after/load_and_run
+  megtrim size history --branch perf-history
+  megtrim size prices --by model
+""",
+)
+def size() -> None:
+    """Measure the artifacts and compare them with their budgets.
+
+    `show` and `diff` show what the bytes of any file are; they take none of the options, which are
+    those of a call without a verb. `why` and `prices` ask a finished trim.
+    """
+
+
+@click.group(
+    cls=LazyGroup,
+    members={
+        "list": "times.cli.list:list_experiments",
+        "run": "times.cli.run:run",
+        "compare": "times.cli.history:compare",
+        "history": "times.cli.history:history",
+        "append": "times.cli.history:append",
+        "tune": "times.cli.tune:tune_flags",
+    },
+    epilog="""\b
+Examples:
+  megtrim perf list --experiment nchw88
+  megtrim perf run --experiment nchw88
+  megtrim perf compare 1a2b3c4 5d6e7f8
+  megtrim perf history --since 2026-10-01
+""",
+)
+def perf() -> None:
+    """Measure experiments, compare times, and keep their history."""
+
+
+@click.group(
+    cls=LazyGroup,
+    members={
+        "aar": "ship.cli.release:aar",
+        "build": "ship.cli.release:build",
+        "prove": "ship.cli.release:prove",
+        "verify": "ship.cli.release:verify",
+    },
+    epilog="""\b
+Examples:
+  megtrim release build camera-1.4
+  megtrim release verify camera-1.4.tar.gz
+""",
+)
+def release() -> None:
+    """Build a release and verify it."""
+
+
+def run() -> None:
+    if warning := describe_clock():
+        complain(warning)
+    sys.exit(_status(sys.argv[1:]))
+
+
+def _status(arguments: list[str]) -> int:
+    try:
+        result = main.main(args=arguments, prog_name="megtrim", standalone_mode=False)
+    except click.exceptions.Exit as ending:
+        return ending.exit_code
+    except click.ClickException as error:
+        shown = io.StringIO()
+        error.show(shown)
+        click.echo(make_printable(shown.getvalue()), err=True, nl=False)
+        return InputError.exit_code
+    except (KeyboardInterrupt, click.Abort):
+        complain("interrupted; what is finished is kept")
+        return Interrupted.exit_code
+    except MegtrimError as error:
+        complain(describe_error(error))
+        return error.exit_code
+    except Exception as error:
+        if found := _describe_file_name(error):
+            complain(f"{found}\n  name another file or folder")
+            return InputError.exit_code
+        return _bug(arguments)
+    return result if isinstance(result, int) else 0
+
+
+def _describe_file_name(error: Exception) -> str:
+    if isinstance(error, OSError) and error.errno in NO_NAMES:
+        shown = ascii(str(error.filename or ""))[:_LONGEST_NAME]
+        return f"{shown}: {error.strerror}, expected the name of a file or folder"
+    if isinstance(error, ValueError) and "null byte" in str(error):
+        return "found a NUL byte in a name, expected the name of a file or folder"
+    if isinstance(error, RuntimeError) and "Symlink loop" in str(error):
+        return f"{error}, expected the name of a file or folder"
+    if isinstance(error, UnicodeEncodeError):
+        return f"found {ascii(error.object)[:_LONGEST_NAME]}, expected the name of a file or folder"
+    return ""
+
+
+def _bug(arguments: list[str]) -> int:
+    import platform
+    import traceback
+    from importlib.metadata import version
+
+    lines = [
+        "# megtrim crashed",
+        f"- version: {version('megtrim')}, Python {platform.python_version()}",
+        f"- platform: {platform.platform()}",
+        f"- arguments: `{' '.join(arguments)}`",
+        f"\n```\n{traceback.format_exc()}```\n",
+    ]
+    click.echo(make_printable(traceback.format_exc()), err=True)
+    try:
+        _CRASH_FILE.write_text("\n".join(lines), encoding="utf-8", errors="backslashreplace")
+        complain(f"this is a bug in megtrim; please report {_CRASH_FILE}")
+    except OSError:
+        complain("this is a bug in megtrim; please report the lines above")
+    return EXIT_BUG

@@ -1,0 +1,234 @@
+"""``megtrim probe``: any run on the reduced build, and an explanation if it fails."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+import click
+
+from megtrim.core import stages
+from megtrim.core.chain.filenames import KEEP_SET_FILE
+from megtrim.core.chain.graph import (
+    PROFILE,
+    REDUCED,
+    Stage,
+    defers_functions,
+    keep_task,
+    tasks_up_to,
+)
+from megtrim.core.chain.session import Services, Session, binary
+from megtrim.core.checks.invocation import Invocation, Options, suggest_for_probe
+from megtrim.core.checks.statuses import ScenarioStatus
+from megtrim.core.cli.echo import show
+from megtrim.core.cli.options import examples, json_option, running
+from megtrim.core.cli.session.setup import describe, open_session
+from megtrim.core.config.scenarios import all_scenarios
+from megtrim.core.proof.trap_diagnosis import Diagnosis, diagnose, named_program, why_not_kept
+from megtrim.core.trim.builds import applications
+from megtrim.core.trim.runs.execution import RunResult, RunSpec, run_on
+from megtrim.engines.megengine.load_and_run.arguments import check_arguments
+from megtrim.engines.megengine.models.operators import strip_version
+from megtrim.engines.megengine.models.reader import read_model
+from megtrim.engines.megengine.regions.keepset import KeepSet
+from megtrim.engines.megengine.regions.keepset_files import read_keep_set
+from megtrim.libs.programs.application_arguments import INPUT, MODEL, OUTPUTS, THREADS, names_in
+from megtrim.libs.programs.exit_status import ProgramRun, RunOutcome, ending
+from megtrim.libs.util.errors import EXIT_PASS, InputError, ProductFailure, worst_exit_code
+from megtrim.libs.util.value import Value
+from megtrim.places.devices.retry import run_with_retries
+
+_TIMEOUT_S = 600.0
+
+
+class ProbeRequest(Value):
+    model: str
+    inputs: Mapping[str, Path]
+    arguments: tuple[str, ...]
+    application: str | None = None
+
+
+def _read_inputs(
+    _ctx: click.Context, _param: click.Parameter, texts: tuple[str, ...]
+) -> dict[str, Path]:
+    files = {}
+    for text in texts:
+        name, _, path = text.partition("=")
+        if not (name and path):
+            msg = f"--input: found {text!r}, expected NAME=FILE"
+            raise InputError(msg, hint="for example --input data=inputs/cat.npy")
+        files[name] = Path(path)
+    return files
+
+
+@examples(
+    "megtrim probe models/other.mge -- --cpu --enable-nchw44",
+    "megtrim probe resnet50 --input data=inputs/cat.npy -- --cpu --iter 3",
+    "megtrim probe resnet50 --application classify -- {model} --top 5",
+)
+@click.command()
+@running
+@json_option
+@click.option(
+    "--input",
+    "inputs",
+    multiple=True,
+    callback=_read_inputs,
+    metavar="NAME=FILE",
+    help="An input; repeatable.",
+)
+@click.option(
+    "--application", metavar="NAME", help="Application to run, instead of the engine's program."
+)
+@click.argument("model")
+@click.argument("arguments", nargs=-1, type=click.UNPROCESSED, metavar="-- ARGUMENT...")
+def probe(
+    options: Options,
+    inputs: dict[str, Path],
+    application: str | None,
+    model: str,
+    arguments: tuple[str, ...],
+) -> int:
+    """Run MODEL with any arguments on the reduced build.
+
+    MODEL is a model's name in the configuration, or a file. It need not be a scenario: if the run
+    traps, the missing regions or functions are named, and the exit status is 1.
+    """
+    wanted = ProbeRequest(model=model, inputs=inputs, arguments=arguments, application=application)
+    session = open_session(options)
+    spec = _make_spec(wanted, session)
+    describe(session)
+    _, codes = stages.run(tasks_up_to(Stage.REDUCE, session.request.tasks), session)
+    if REDUCED not in session.results.done:
+        return worst_exit_code(codes)
+    program = wanted.application or session.request.config.engine.target
+    trimmed = spec.with_program(binary(session.results.done[REDUCED], program))
+    reduced = _run(trimmed, session.services)
+    if ending(reduced.run) is RunOutcome.PASSED:
+        show(_render_outcome(wanted, None, session.request.invocation, as_json=options.as_json))
+        return EXIT_PASS
+    found = _diagnose_failure(reduced.run, program, spec, session)
+    if defers_functions(session.request.config):
+        whole = _run(replace(trimmed, with_rest=True), session.services)
+        if ending(whole.run) is RunOutcome.PASSED:
+            text = f"it ran to its end with its rest; without, {found.text}"
+            found = replace(found, status=ScenarioStatus.PASS, text=text)
+    show(_render_outcome(wanted, found, session.request.invocation, as_json=options.as_json))
+    return EXIT_PASS if found.status is ScenarioStatus.PASS else ProductFailure.exit_code
+
+
+def _run(spec: RunSpec, services: Services) -> RunResult:
+    device = next(iter(services.devices.values()))
+    return run_with_retries(device, lambda lease: run_on(lease, spec), say=services.console.say)
+
+
+def _diagnose_failure(
+    reduced: ProgramRun, program: str, spec: RunSpec, session: Session
+) -> Diagnosis:
+    able = stages.able(session)
+    keep = read_keep_set(
+        session.results.done[keep_task(session.request.config)].file(KEEP_SET_FILE)
+    )
+
+    def profile() -> Path | None:
+        made = able.results.obtain(PROFILE)  # with --committed, made only now
+        return binary(made, program) if made else None
+
+    return diagnose(
+        reduced,
+        lambda _build, other: _run(spec.with_program(other), session.services),
+        keep,
+        named=named_program(program, able),
+        profile=profile,
+        lacking_operators=_lacking_operators(spec.model, keep),
+        why=why_not_kept(
+            committed=session.request.options.committed, quick=session.request.options.quick
+        ),
+    )
+
+
+def _lacking_operators(model: Path, keep: KeepSet) -> tuple[str, ...]:
+    if keep.operators is None:
+        return ()
+    try:
+        held = {strip_version(name) for name, _ in read_model(model).operators}
+    except InputError:
+        return ()  # a damaged model: the run itself will say so
+    return tuple(sorted(held - dict(keep.operators.operators).keys()))
+
+
+def _make_spec(wanted: ProbeRequest, session: Session) -> RunSpec:
+    config = session.request.config
+    for scenario in all_scenarios(config):
+        if wanted.model in scenario.names:
+            msg = f"{wanted.model} is a traced scenario: it runs with what it was traced with"
+            words = ("probe", scenario.model.name, "--", "ARGUMENT...")
+            hint = f"probe its model: {session.request.invocation.again(*words)}"
+            raise InputError(msg, hint=hint)
+    _check_command(wanted, session)
+    named = {model.name: session.request.path(model.file) for model in config.models}
+    model = named.get(wanted.model, Path(wanted.model))
+    for path in (model, *wanted.inputs.values()):
+        if not path.is_file():
+            msg = f"there is no file {path} to probe"
+            names = ", ".join(sorted(named))
+            raise InputError(msg, hint=f"a model's file, or one of the names {names}")
+    return RunSpec(
+        program=model,
+        model=model,
+        arguments=wanted.arguments,
+        inputs=wanted.inputs,
+        threads=1,
+        timeout_s=_TIMEOUT_S,
+        application=wanted.application is not None,
+        companions=applications.companion_files(wanted.application or "", session),
+    )
+
+
+def _check_command(wanted: ProbeRequest, session: Session) -> None:
+    config = session.request.config
+    name = wanted.application
+    names = ", ".join(application.name for application in config.applications)
+    if name is None:
+        if config.engine.target not in applications.targets(session):
+            msg = f"no scenario runs {config.engine.target}, so it is not built"
+            raise InputError(msg, hint=f"name an application: --application {names}")
+        check_arguments(wanted.arguments, dialect=session.services.engine.dialect(), source="probe")
+        return
+    if config.application(name) is None:
+        msg = f"--application: found {name!r}, expected one of {names or 'none: there are none'}"
+        raise InputError(msg)
+    given = {f"{INPUT}{input_}" for input_ in wanted.inputs}
+    used = names_in(wanted.arguments)
+    vain = sorted({MODEL, *given} - used)
+    if vain:
+        msg = f"{{{vain[0]}}} is missing from the arguments, so it would not be used"
+        raise InputError(msg, hint="an application gets what its arguments name")
+    unknown = used - given - {MODEL, OUTPUTS, THREADS}
+    if unknown:
+        found = ", ".join(f"{{{each}}}" for each in sorted(unknown))
+        msg = f"unknown placeholder {found} in the arguments"
+        raise InputError(msg, hint="give inputs as --input NAME=FILE; a probe has no cache")
+
+
+def _render_outcome(
+    wanted: ProbeRequest, found: Diagnosis | None, invocation: Invocation, *, as_json: bool
+) -> str:
+    status = found.status if found else "pass"
+    text = found.text if found else "it ran to its end on the reduced build"
+    missing = list(found.missing) if found else []
+    operators = list(found.lacking_operators) if found else []
+    if as_json:
+        facts = {"model": wanted.model, "arguments": list(wanted.arguments), "status": status}
+        lacking = {"missing regions": missing, "missing operators": operators}
+        return json.dumps(facts | {"text": text} | lacking, indent=1)
+    lines = [
+        f"{status}: {text}",
+        f"  model      {wanted.model}",
+        f"  arguments  {' '.join(wanted.arguments)}",
+        *(f"  operator   {operator}" for operator in operators),
+        *(f"  region     {region}" for region in missing),
+    ]
+    if status == "trap":
+        lines.append(f"  what to do: {suggest_for_probe(invocation)}")
+    return "\n".join(lines)

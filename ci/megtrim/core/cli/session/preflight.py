@@ -1,0 +1,253 @@
+"""Checks of the configuration against trees and models, before a build."""
+
+import io
+import re
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import suppress
+from pathlib import Path, PurePosixPath
+
+from megtrim.core.chain.graph import trims_plain_build
+from megtrim.core.config.load import LoadedConfig
+from megtrim.core.config.model import ModelConfig, ScenarioConfig
+from megtrim.core.config.problems import ConfigError, KeyPath, Problem, closest, listing
+from megtrim.core.config.scenarios import all_scenarios
+from megtrim.engines.kinds import Engine
+from megtrim.engines.megengine.load_and_run.arguments import INPUT_SUFFIXES, check_arguments
+from megtrim.engines.megengine.models.facts import (
+    ModelFacts,
+    UnknownFormat,
+    Variable,
+    describe_variable,
+)
+from megtrim.engines.megengine.models.reader import (
+    load_needs,
+    load_operator_json,
+    read_model,
+    read_whole,
+)
+from megtrim.libs.programs import npy
+from megtrim.libs.programs.app_outputs import NPY
+from megtrim.libs.util.errors import InputError
+from megtrim.libs.util.input_files import open_plain_file
+from megtrim.places.compile.projects.checkout import Checkout
+
+_FREE = "CMAKE_PROJECT_INCLUDE, which megtrim leaves to you"
+_SET_BY_MEGTRIM: Mapping[str, str] = {
+    "CMAKE_PROJECT_MegEngine_INCLUDE": _FREE,
+    "CMAKE_PROJECT_sample_engine_INCLUDE": _FREE,
+    "CMAKE_TOOLCHAIN_FILE": "the section toolchain in its place",
+    "MGE_BIN_REDUCE": "no such key: megtrim passes the header that it makes",
+    "MGE_WITH_MIDOUT_PROFILE": "no such key: megtrim switches it on in the profile build",
+    "MGE_WITH_MINIMUM_SIZE": "the key trim.minimum_size in its place",
+}
+_Read = Callable[[Path, str], None]
+
+
+def expect_known_options(loaded: LoadedConfig, engine: Engine) -> None:
+    problems = tuple(
+        _problem(
+            loaded, ("engine", "cmake", name), "an option that megtrim sets", _SET_BY_MEGTRIM[name]
+        )
+        for name in loaded.config.engine.cmake
+        if name in _SET_BY_MEGTRIM
+    )
+    if problems:
+        raise ConfigError(problems, hint="take it out of engine.cmake")
+    dialect = engine.dialect()
+    for scenario in all_scenarios(loaded.config):
+        if scenario.settings.application is None:
+            source = f"{loaded.where(*scenario.path)}: {scenario.id}"
+            check_arguments(scenario.settings.args, dialect=dialect, source=source)
+
+
+def expect_usable_files(loaded: LoadedConfig) -> None:
+    """What only the engine can read passes. All problems are reported at once."""
+    wrong = []
+    for keys, file, read in _named_files(loaded):
+        try:
+            read(loaded.resolve(file), f"{loaded.where(*keys)}: {file}")
+        except InputError as error:
+            wrong.append(error)
+    if wrong:
+        raise InputError("\n".join(each.message for each in wrong), hint=wrong[0].hint)
+
+
+def expect_repeatable(loaded: LoadedConfig) -> None:
+    """A search is timing, so a keep set of another search proves nothing."""
+    for scenario in all_scenarios(loaded.config):
+        if scenario.searches:
+            where = loaded.where(*scenario.path, "fast_run")
+            msg = f"{where}: {scenario.id} searches for algorithms, which --committed cannot repeat"
+            raise InputError(
+                msg,
+                hint="commit the algo.cache that a trim leaves in its profile folder, and name it "
+                "as algo_cache",
+                command=("trim",),
+            )
+
+
+def list_named_files(loaded: LoadedConfig) -> tuple[Path, ...]:
+    written = (Path(each) for each in loaded.item_files)
+    files = {*written, *(file for _, file, _ in _named_files(loaded))}
+    return tuple(sorted(loaded.resolve(each).resolve() for each in files))
+
+
+def _named_files(loaded: LoadedConfig) -> Iterator[tuple[KeyPath, Path, _Read]]:
+    for at, model in enumerate(loaded.config.models):
+        keys: KeyPath = ("models", at)
+        yield (*keys, "file"), model.file, _read_whole
+        yield from (((*keys, "also", i), each, _read_whole) for i, each in enumerate(model.also))
+        for number, info in enumerate(model.strip_info):
+            yield (*keys, "strip_info", number), info, _read_operators
+        for number, scenario in enumerate(model.scenarios):
+            own = (*keys, "scenarios", number)
+            for name, file in scenario.inputs.items():
+                yield (*own, "inputs", name), file, _open
+            if scenario.algo_cache is not None:
+                yield (*own, "algo_cache"), scenario.algo_cache, _open
+
+
+def _read_whole(path: Path, shown: str) -> None:
+    read_whole(path, source=shown)
+
+
+def _read_operators(path: Path, shown: str) -> None:
+    load_operator_json(path, shown=shown)
+
+
+def _open(path: Path, shown: str) -> None:
+    with open_plain_file(path, expected="what a run reads", shown=shown):
+        pass
+
+
+def expect_known_folders(loaded: LoadedConfig, trees: Collection[Checkout]) -> None:
+    """One that CMake files speak of may be a build's own; one with / first is elsewhere."""
+    asked = [
+        (at, text)
+        for at, text in enumerate(loaded.config.trim.keep)
+        if "/" in text and not text.startswith("/") and "operator" not in text
+    ]
+    if not asked:
+        return
+    files = (PurePosixPath(name) for tree in trees for name in tree.files)
+    folders = {f"{parent}/" for file in files for parent in file.parents}
+    problems = [
+        _problem(
+            loaded,
+            ("trim", "keep", at),
+            f"{text!r}, {found}",
+            "a folder of the source, with / at its end",
+            closest(text, folders),
+        )
+        for at, text in asked
+        if (found := _wrong_folder(text, folders, trees))
+    ]
+    if problems:
+        raise ConfigError(problems, hint="a folder that is not of the source begins with /")
+
+
+def _wrong_folder(text: str, folders: Collection[str], trees: Collection[Checkout]) -> str:
+    if not text.endswith("/"):
+        return "no name of a function"
+    wanted = f"/{text.removeprefix('./')}"
+    known = any(wanted in f"/{folder}" for folder in folders)
+    return "" if known or any(_speaks_of(text, tree) for tree in trees) else "no such folder"
+
+
+def _speaks_of(folder: str, tree: Checkout) -> bool:
+    word = re.compile(rf"(?<![\w-]){re.escape(PurePosixPath(folder).name)}(?![\w-])")
+    files = (name for name in tree.files if name.endswith((".cmake", "CMakeLists.txt")))
+    return any(word.search(tree.text(name)) for name in files)
+
+
+_HINT = "`megtrim model show FILE` prints what a model takes"
+
+
+def expect_runnable_models(loaded: LoadedConfig, engine: Engine) -> tuple[str, ...]:
+    """All mistakes are reported at once; what only the engine can read passes."""
+    problems = []
+    warnings = []
+    for at, model in enumerate(loaded.config.models):
+        facts = _read_facts(loaded, model)
+        if facts is None:
+            continue
+        keys: KeyPath = ("models", at)
+        formats = engine.formats()
+        if formats and facts.format not in formats:
+            found = f"{model.file}, a model of the format {facts.format}"
+            expected = f"one that this engine reads: {listing(formats)}"
+            problems.append(_problem(loaded, (*keys, "file"), found, expected))
+            continue
+        for number, scenario in enumerate(model.scenarios):
+            if scenario.application is not None:
+                continue
+            own = (*keys, "scenarios", number)
+            problems += _input_problems(loaded, own, model, scenario, facts)
+            absent = (input_ for input_ in facts.inputs if input_.name not in scenario.inputs)
+            missing = ", ".join(map(describe_variable, absent))
+            if missing and engine.dialect().literal:
+                expected = f"{missing}: this engine runs the model only with its inputs"
+                problems.append(_problem(loaded, own, "no file for an input", expected))
+            elif missing:
+                where = f"{loaded.where(*own)}: {model.name}/{scenario.name}"
+                warnings.append(f"{where}: no file for the input {missing}: the output may be "
+                                "constant, which proves nothing")  # fmt: skip
+    if problems:
+        raise ConfigError(problems, hint=_HINT)
+    return tuple(warnings)
+
+
+def _read_facts(loaded: LoadedConfig, model: ModelConfig) -> ModelFacts | None:
+    if not trims_plain_build(loaded.config):
+        load_needs(model.file, model.strip_info, folder=loaded.folder)
+    with suppress(UnknownFormat):
+        return read_model(loaded.resolve(model.file), shown=str(model.file))
+    return None
+
+
+def _input_problems(
+    loaded: LoadedConfig,
+    keys: KeyPath,
+    model: ModelConfig,
+    scenario: ScenarioConfig,
+    facts: ModelFacts,
+) -> Iterator[Problem]:
+    taken: Mapping[str, Variable] = {input_.name: input_ for input_ in facts.inputs}
+    for name, file in scenario.inputs.items():
+        own = (*keys, "inputs", name)
+        if name not in taken:
+            has = ", ".join(map(describe_variable, facts.inputs)) or "none at all"
+            found = f"an input that {model.file} does not have"
+            suggestion = closest(name, taken)
+            yield _problem(loaded, own, found, f"one of its inputs: {has}", suggestion)
+        elif file.suffix not in INPUT_SUFFIXES:
+            ends = f"a file whose name ends in {listing(INPUT_SUFFIXES)}"
+            yield _problem(loaded, own, str(file), ends)
+        elif file.suffix == NPY:
+            variable = taken[name]
+            shown = f"{loaded.where(*own)}: {file}"
+            header = read_npy_header(loaded.resolve(file), shown=shown)
+            if not header.fits(variable.dtype, variable.shape, resized=scenario.dynamic_shape):
+                expected = f"{describe_variable(variable)}, as {model.file} takes it"
+                yield _problem(loaded, own, f"{file} with {header}", expected)
+
+
+def read_npy_header(file: Path, *, shown: str) -> npy.NpyHeader:
+    with open_plain_file(file, expected="a .npy file", shown=shown) as stream:
+        header = npy.parse_header(stream.read(npy.LONGEST_HEADER), source=shown)
+        npy.expect_whole(header, stream.seek(0, io.SEEK_END), source=shown)
+    return header
+
+
+def _problem(
+    loaded: LoadedConfig, keys: KeyPath, found: str, expected: str, suggestion: str = ""
+) -> Problem:
+    place = loaded.place(*keys)
+    return Problem(
+        file=str(loaded.path.parent / place.file),
+        line=place.line,
+        key=loaded.show_key(*keys),
+        found=found,
+        expected=expected,
+        suggestion=suggestion,
+    )

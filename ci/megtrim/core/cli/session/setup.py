@@ -1,0 +1,335 @@
+"""From options to a :class:`~megtrim.core.chain.session.Session` with its services."""
+
+import os
+import platform
+from dataclasses import replace
+from pathlib import Path
+
+from megtrim.core.build_spec import Origin, Relocations, Toolchain, Variant
+from megtrim.core.chain.filenames import FINAL_FOLDER
+from megtrim.core.chain.graph import PLAIN, Stage, task_name
+from megtrim.core.chain.result_store import StageFolder, Store
+from megtrim.core.chain.session import Services, Session, TaskResults, TrimRequest, open_durations
+from megtrim.core.checks.invocation import DEFAULT_OUT, Options
+from megtrim.core.cli.clock import read_now, read_today
+from megtrim.core.cli.echo import open_console
+from megtrim.core.cli.environment import (
+    is_in_job,
+    is_in_workflow,
+    open_processes,
+    read_invocation,
+    read_private,
+)
+from megtrim.core.cli.options import expect_writable
+from megtrim.core.cli.session.build_host import (
+    attach_image,
+    open_compiler_cache,
+    open_place,
+    sysroot_here,
+)
+from megtrim.core.cli.session.device_specs import (
+    NEAR,
+    POOLED,
+    DeviceDefaults,
+    make,
+    make_device_specs,
+    make_up,
+    standing_for,
+    sysroot_of,
+)
+from megtrim.core.cli.session.preflight import (
+    expect_known_folders,
+    expect_known_options,
+    expect_repeatable,
+    expect_runnable_models,
+    expect_usable_files,
+    list_named_files,
+)
+from megtrim.core.config.load import LoadedConfig, load_config
+from megtrim.core.size import stage as size
+from megtrim.core.size.history import SIZE_FILES, SizeTrend, make_trends
+from megtrim.core.trim import committed_keepset
+from megtrim.core.trim.builds import applications, size_options, switches, variants
+from megtrim.core.trim.results import BuildResult
+from megtrim.engines import kinds as engine_kinds
+from megtrim.engines.kinds import Engine
+from megtrim.engines.sample import find_embedded_source
+from megtrim.hosting.origin import is_in_git, read_origin
+from megtrim.lab.evidence.bundle import JobPurpose
+from megtrim.lab.evidence.evidence import read_brought
+from megtrim.lab.jobs import pack
+from megtrim.libs.util.console import Console
+from megtrim.libs.util.environment import describe_ignored
+from megtrim.libs.util.errors import InputError
+from megtrim.libs.util.process import ProcessRunner
+from megtrim.places.compile.images.docker import expect_fixed
+from megtrim.places.compile.projects import checkout
+from megtrim.places.compile.projects.builder import Builder
+from megtrim.places.compile.projects.checkout import Checkout
+from megtrim.places.compile.projects.cmake.driver import expect_plain
+from megtrim.places.compile.toolchains import kinds as toolchain_kinds
+from megtrim.places.devices import qemu, relocation_support
+from megtrim.places.devices.counting import CountingEmulator
+from megtrim.places.devices.device import Device
+from megtrim.times.history.folder import read_folder
+from megtrim.times.plan import BASE
+
+
+def open_session(options: Options, *, writes: bool = True) -> Session:
+    """``writes``: whether anything goes to ``--out``."""
+    _refuse_contradictions(options)
+    if writes:
+        expect_writable(options.out)
+    console = open_console(quiet=options.quiet)
+    loaded = load_config(options.config, engine_source=options.engine, quick=options.quick)
+    script = loaded.config.toolchain.kind == "ndk"
+    expect_plain(options.results, "--out", script=script, hint="name another folder of results")
+    if options.reached:
+        from megtrim.core.cli.session.reached import keep_reached  # with releases
+
+        loaded = keep_reached(options, loaded, console)
+    expect_usable_files(loaded)
+    if not (options.quick or options.committed):
+        committed_keepset.expect_readable(loaded, accept=options.accept)
+    for warning in loaded.warnings:
+        console.warn(warning)
+    processes = open_processes()
+    if ignored := describe_ignored(processes.env):
+        console.warn(ignored)
+    console.note("reading the engine's files")
+    engine = open_engine(loaded, processes)
+    expect_known_options(loaded, engine)
+    if options.committed:
+        expect_repeatable(loaded)
+        # Refused now, not after an hour of building.
+        committed_keepset.read_committed(loaded, engine)
+    warnings = expect_runnable_models(loaded, engine)
+    if options.against and writes:
+        from megtrim.core.cli.session.against import leave_sizes  # with requests
+
+        options = replace(options, baseline=leave_sizes(options, loaded, processes, console))
+    console.note("looking for compilers and devices")
+    place = _place(loaded, processes, options)
+    toolchain = attach_image(find_toolchain(loaded, place), place)
+    if toolchain.ndk:
+        expect_plain(Path(toolchain.ndk), "the NDK", script=True, hint="move it to a folder")
+    jobs = options.jobs or loaded.config.toolchain.jobs or os.cpu_count() or 1
+    devices, emulators = _devices(loaded, toolchain, (processes, place), options, console)
+    base = _find_base(options, console)
+    request = _make_request(options, loaded, processes, console, has_base=base is not None)
+    setting = f"{loaded.config.engine.kind} {toolchain.kind} {toolchain.target} {jobs}"
+    services = Services(
+        engine=engine,
+        toolchain=toolchain,
+        builder=Builder(
+            engine.checkout,
+            toolchain,
+            place,
+            jobs=jobs,
+            cache=open_compiler_cache(processes.env, console.warn, recompile=options.recompile),
+        ),
+        durations=open_durations(processes.env, setting),
+        devices=devices,
+        emulators=emulators,
+        store=Store(options.results, earlier=options.reuse, say=console.say, warn=console.warn),
+        console=console,
+        applications=open_applications(loaded, processes),
+    )
+    results = TaskResults(done={BASE: base} if base else {})
+    session = Session(request=request, services=services, results=results)
+    expect_known_folders(loaded, (engine.checkout, *session.services.applications.values()))
+    applications.expect_buildable(session)
+    for warning in (*warnings, *applications.warn_of_libraries(session)):
+        console.warn(warning)
+    pack.expect_packable(session)
+    switches.expect_switchable(session, variants.make_spec(session, Variant.PLAIN, {}))
+    size_options.expect_usable(session)
+    return session
+
+
+def _make_request(
+    options: Options,
+    loaded: LoadedConfig,
+    processes: ProcessRunner,
+    console: Console,
+    *,
+    has_base: bool,
+) -> TrimRequest:
+    invocation = read_invocation(options, keep_set=loaded.config.keep_set)
+    traces = options.traces
+    brought = read_brought(traces, config=invocation.config) if traces else {}
+    named = list_named_files(loaded)
+    name = options.config.name
+    origin = read_origin(loaded.path, processes, name=name, named=named)
+    final = "" if is_in_workflow() else f"{invocation.out or DEFAULT_OUT}/{FINAL_FOLDER}"
+    keep_set = loaded.resolve(loaded.config.keep_set)
+    # It decides on the next step, which is for the person who finds the programs.
+    in_git = is_in_git(loaded.path.parent, keep_set, processes) if final else None
+    digest = committed_keepset.digest_committed(loaded) if in_git else ""
+    request = TrimRequest(
+        loaded=loaded,
+        options=options,
+        today=read_today(),
+        origin=origin,
+        remembers=not is_in_job(),
+        private=read_private(),
+        trends=read_trends(options, origin, console),
+        base=(options.base_name or str(options.base)) if has_base else "",
+        invocation=invocation,
+        final=final,
+        committed_keep_set=None if in_git is None else digest,
+        traced=brought.get(JobPurpose.TRACE, {}),
+        recorded=brought.get(JobPurpose.RECORD, {}),
+    )
+    size.expect_usable_baseline(request)
+    return request
+
+
+def _find_base(options: Options, console: Console) -> StageFolder | None:
+    if options.base is None:
+        return None
+    store = Store(options.base.resolve())
+    name = task_name(PLAIN)
+    found = store.previous(Stage.BUILD, BuildResult, name)
+    if found is None:
+        other = store.holds_foreign(Stage.BUILD, name)
+        held = "a plain build of another version of megtrim" if other else "no plain build"
+        console.warn(f"{options.base} holds {held}: times are compared with no earlier one")
+    return found
+
+
+def _refuse_contradictions(options: Options) -> None:
+    if options.against and options.baseline:
+        msg = "--against and --baseline both name what growth is measured against"
+        raise InputError(msg, hint="leave one of them out")
+    if options.committed and options.quick:
+        msg = "--quick records which functions run: it cannot be combined with --committed"
+        raise InputError(msg, hint="leave one of them out")
+    if options.committed and (options.accept or options.traces):
+        msg = "--committed uses the keep set as it is: leave out --accept and --traces"
+        raise InputError(msg)
+    if options.quick and (options.accept or options.traces):
+        msg = "--quick does not touch the committed keep set: leave out --accept and --traces"
+        raise InputError(msg)
+
+
+def find_toolchain(loaded: LoadedConfig, processes: ProcessRunner) -> Toolchain:
+    """Where qemu is missing, ``auto`` takes one for this machine. Raises InputError."""
+    emulated = qemu.program(processes) is not None
+    relocations = loaded.config.trim.relocations or Relocations.NONE
+    return toolchain_kinds.find(loaded.config.toolchain, processes, relocations, emulated=emulated)
+
+
+def open_engine(loaded: LoadedConfig, processes: ProcessRunner) -> Engine:
+    config = loaded.config.engine
+    source = find_embedded_source() if config.source is None else loaded.resolve(config.source)
+    return engine_kinds.KINDS[config.kind](source, processes)
+
+
+def open_applications(loaded: LoadedConfig, processes: ProcessRunner) -> dict[str, Checkout]:
+    return {
+        application.name: checkout.take(loaded.resolve(application.source), processes)
+        for application in loaded.config.applications
+        if application.source is not None
+    }
+
+
+def describe(session: Session) -> None:
+    services = session.services
+    console = session.services.console
+    identity = services.engine.identity()
+    toolchain = services.toolchain
+    commit = f" at {identity.commit[:12]}" if identity.commit else ""
+    console.say(f"engine     {identity.kind}{commit}, digest {identity.digest[:12]}")
+    if identity.dirty:
+        shown = ", ".join(identity.dirty[:3])
+        more = f" and {len(identity.dirty) - 3} more" if len(identity.dirty) > 3 else ""
+        console.warn(f"the engine's tree differs from its commit: {shown}{more}")
+    console.say(f"toolchain  {toolchain.kind} {toolchain.version} for {toolchain.target}")
+    for line in size_options.lines(session):
+        console.say(line)
+    for name, device in sorted(services.devices.items()):
+        facts = ", ".join(f"{label} {value}" for label, value in sorted(device.facts().items()))
+        console.say(f"device     {device.name} ({device.kind}) for class {name}: {facts}")
+
+
+def _place(loaded: LoadedConfig, processes: ProcessRunner, options: Options) -> ProcessRunner:
+    reference = options.image or loaded.config.toolchain.image
+    if options.no_docker or not reference:
+        return open_place(None, processes, results=options.results, readable=())
+    if processes.env.get("GITHUB_ACTIONS") == "true":
+        source = "--image" if options.image else "toolchain.image"
+        expect_fixed(reference, source=source)
+    sysroots = [sysroot_of(device, loaded) for device in loaded.config.devices]
+    readable = [path for path in sysroots if path is not None]
+    return open_place(reference, processes, results=options.results, readable=readable)
+
+
+def _devices(
+    loaded: LoadedConfig,
+    toolchain: Toolchain,
+    places: tuple[ProcessRunner, ProcessRunner],
+    options: Options,
+    console: Console,
+) -> tuple[dict[str, Device], dict[str, CountingEmulator]]:
+    processes, place = places
+    standing = standing_for(loaded, options.device)
+    far = any(entry.kind in POOLED for entries in standing.values() for entry in entries)
+    around = DeviceDefaults(
+        processes=processes,
+        scratch=options.results / "runs",
+        machine=toolchain.machine,
+        sysroot=sysroot_here(toolchain, place, options.results) if far else None,
+        say=console.say,
+        near=place,
+        near_sysroot=toolchain.sysroot,
+    )
+    made: dict[str, Device] = {}
+    for name, entries in standing.items():
+        specs = [spec for _, spec in make_device_specs(loaded, around, entries)]
+        made[name] = make(entries[0].kind, specs, native=platform.machine())
+        if loaded.config.trim.relocations is Relocations.RELR and not toolchain.api:
+            for spec in specs:
+                relocation_support.expect_loads(made[name].kind, spec)
+    # Work is counted as on an emulated device of the class, whichever device it has.
+    near = {each.class_: each for each in loaded.config.devices if each.kind in NEAR}
+    names = (each.name for each in loaded.config.classes)
+    emulated = (near.get(name) or make_up("qemu", name) for name in names)
+    compilers = (("cc",), ("gcc",), ("clang",), toolchain.c_compiler)
+    return made, {
+        entry.class_: CountingEmulator(spec=spec, compilers=compilers)
+        for entry, spec in make_device_specs(loaded, around, emulated)
+    }
+
+
+_SHOWN = (str(Variant.PLAIN), str(Variant.REDUCED))
+MOST_POINTS = 200
+"""The newest commits of a trend that reports get: a verdict must not grow with its history."""
+
+
+def read_trends(options: Options, origin: Origin, console: Console) -> tuple[SizeTrend, ...]:
+    """Return how the sizes of a configuration changed; nothing if the history has none.
+
+    Outside of a repository its path there is not known: a history of one configuration is then its
+    own. Quick trims have trends of their own. A damaged file is a warning, and costs itself alone.
+    Raises InputError if there is no such folder.
+    """
+    folder = options.history
+    quick = options.quick
+    if folder is None:
+        return ()
+    found = read_folder(folder, SIZE_FILES).until(read_now())
+    for each in found.unreadable:
+        console.warn(f"left out: {each.message}")
+    config = origin.config if origin.commit else ""
+    known = {entry.config for entry in found.entries}
+    wanted = config or (next(iter(known)) if len(known) == 1 else "")
+    entries = [entry for entry in found.entries if (entry.config, entry.quick) == (wanted, quick)]
+    if not entries:
+        of = f"quick trims of {config}" if quick else config or "this configuration"
+        console.warn(f"{folder}: found no sizes of {of}, so reports show no trend")
+    return tuple(
+        replace(trend, points=trend.points[-MOST_POINTS:])
+        for trend in make_trends(entries)
+        if trend.variant in _SHOWN
+    )

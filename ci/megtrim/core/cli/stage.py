@@ -1,0 +1,349 @@
+"""``megtrim plan``, ``verify``, ``size``, ``report``, ``stage``: the stages up to one are run."""
+
+import json
+import shutil
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from typing import Any
+
+import click
+
+from megtrim.core import stages
+from megtrim.core.chain.filenames import FINAL_FOLDER, VERDICT_FILE
+from megtrim.core.chain.graph import (
+    REPORT,
+    VERDICT,
+    Stage,
+    Task,
+    tasks_up_to,
+    trims_functions,
+    verify_task,
+    with_dependencies,
+)
+from megtrim.core.chain.result_store import Store
+from megtrim.core.chain.session import Session, TaskResults, TrimRequest
+from megtrim.core.chain.stage_result import dump_result
+from megtrim.core.checks.invocation import Options
+from megtrim.core.checks.statuses import VerdictKind
+from megtrim.core.cli.echo import show, show_json, show_summary
+from megtrim.core.cli.options import (
+    Command,
+    accept_option,
+    add_options,
+    again_option,
+    base_options,
+    examples,
+    json_option,
+    neighbours_option,
+    traces_option,
+    trimming,
+)
+from megtrim.core.cli.session.each_toolchain import each_toolchain
+from megtrim.core.cli.session.setup import describe, open_session
+from megtrim.core.config.scenarios import all_scenarios
+from megtrim.core.proof.scenario_results import ahead, neighbour_results, scenario_checks_of
+from megtrim.core.report import table
+from megtrim.core.size.report import tables
+from megtrim.core.size.results import budget_checks_of, size_result
+from megtrim.core.stages import TaskState, list_result_types
+from megtrim.core.verdict.model import Verdict, parse_verdict
+from megtrim.libs.render.markup import one_line
+from megtrim.libs.util.console import Console, count_columns
+from megtrim.libs.util.errors import ACCEPT, EXIT_PASS, InputError, worst_exit_code
+from megtrim.libs.util.files import guard_write
+from megtrim.libs.util.strict_json import make_schemas
+from megtrim.times.neighbours import model as neighbours
+
+RESULTS_VERSION = 2
+_FROM_PLAIN = ("trim.base is plain, so nothing is traced", "record what runs", ("stage functions",))
+_IDLE: dict[Stage, tuple[str, str, tuple[str, ...]]] = {
+    Stage.PROFILE: _FROM_PLAIN,
+    Stage.HEADER: _FROM_PLAIN,
+    Stage.FUNCTIONS: (
+        "trim.level is region, so no functions are recorded",
+        "add trim: {level: function}",
+        (),
+    ),
+}
+"""Why a stage has no task, what to do, and the command for that."""
+
+
+_PAGE = "index.html"
+FORMS = {"junit": "junit.xml", "markdown": "report.md", "html": _PAGE}
+
+
+def execute(options: Options, stage: Stage) -> int:
+    """Verdict and report exit with the joined verdict: it decides what a dead device means."""
+    session, codes = run_chain(options, stage)
+    joined = session.results.done.get(VERDICT)
+    if joined is not None and stage in (Stage.VERDICT, Stage.REPORT):
+        return joined.result.exit_code
+    return worst_exit_code(codes)
+
+
+def run_chain(options: Options, stage: Stage, *, leaves: bool = False) -> tuple[Session, list[int]]:
+    """``leaves``: its results stay in `final`, and where nothing changed it says no more."""
+    if options.committed and stage is Stage.PROFILE:
+        msg = "--committed traces nothing, so there is nothing to profile"
+        raise InputError(msg, hint="leave --committed out")
+    session = open_session(options)
+    leaves = leaves and bool(session.request.final)
+    wanted = (
+        tasks_up_to(stage, session.request.tasks)
+        if options.scenario is None
+        else _of_scenario(options.scenario, session.request)
+    )
+    _refuse_idle(stage, session.request, wanted)
+    if options.again:
+        clear_final(session.services.store)  # it describes results that are replaced
+        session.services.store.discard(stage, options.scenario or "")
+    console = session.services.console
+    durations = session.services.durations
+    if todo := stages.list_todo(wanted, session):
+        describe(session)
+        if durations is not None and (took := durations.describe(todo)):
+            console.say(f"time       {took}")
+    else:
+        silent = replace(session.services, console=Console(sys.stderr, quiet=True))
+        session = replace(session, services=silent)
+    ran, codes = stages.run(wanted, session)
+    for line in ahead(session):
+        console.warn(line)
+    fresh = ran > 0 or session.results.failed
+    if leaves and not fresh and not options.as_json and (line := _say_passed(session)):
+        show(line)
+        return session, codes
+    if not fresh:
+        console.say("everything is up to date: nothing was built or run")
+    if options.form and REPORT in session.results.done:
+        file = session.results.done[REPORT].file(FORMS[options.form])
+        show(file.read_text(encoding="utf-8").rstrip("\n"))
+    else:
+        show_results(session, stage, wanted, as_json=options.as_json, leaves=leaves)
+    return session, codes
+
+
+def show_results(
+    session: Session, stage: Stage, wanted: Sequence[Task], *, as_json: bool, leaves: bool = False
+) -> None:
+    left = _list_left(session) if leaves else {}
+    if as_json:
+        show(render_results(session.results, left))
+        return
+    show_summary(_as_text(session, stage, wanted, leaves=bool(left)))
+    for label, value in left.items():
+        for text in [value] if isinstance(value, str) else value:
+            show(f"{label}: {text}")  # as wide as it is: people copy it
+
+
+def _read_verdict(session: Session) -> Verdict | None:
+    made = [each for each in session.results.done.values() if each.stage == Stage.VERDICT]
+    if not made:
+        return None
+    source = made[0].file(VERDICT_FILE)
+    return parse_verdict(source.read_text("utf-8"), source=str(source))
+
+
+def _say_passed(session: Session) -> str:
+    verdict = _read_verdict(session)
+    if verdict is None or verdict.verdict is not VerdictKind.PASS or verdict.warnings:
+        return ""
+    said = f"{verdict.verdict}. {verdict.headline}: {session.request.final}/{_PAGE}"
+    return one_line(f"everything is up to date: {said}")
+
+
+def _list_left(session: Session) -> dict[str, str | list[str]]:
+    verdict = _read_verdict(session)
+    if verdict is None or REPORT not in session.results.done:
+        return {}
+    following = {"next": verdict.next} if verdict.next else {}
+    page = f"{session.request.final}/{_PAGE}"
+    return {"program": [*verdict.programs], "report": page, **following}
+
+
+def clear_final(store: Store) -> None:
+    final = store.root / FINAL_FOLDER
+    if not final.exists():
+        return
+    # Another megtrim may share the folder of results.
+    with store.lock(FINAL_FOLDER), guard_write(final), suppress(FileNotFoundError):
+        shutil.rmtree(final)
+
+
+def _refuse_idle(stage: Stage, request: TrimRequest, wanted: Sequence[Task]) -> None:
+    if request.options.accept and stage is Stage.HEADER and trims_functions(request.config):
+        msg = "with trim.level: function the keep set is whole only with its functions"
+        raise InputError(msg, hint="accept them together", command=ACCEPT)
+    if wanted:
+        return
+    if request.options.quick:
+        msg = (
+            f"--quick trims the plain build by functions alone: there is nothing to do for {stage}"
+        )
+        raise InputError(msg, hint="leave --quick out")
+    reason, hint, command = _IDLE[stage]
+    msg = f"{request.loaded.path}: {reason}"
+    raise InputError(msg, hint=hint, command=command)
+
+
+def _as_text(session: Session, stage: Stage, wanted: Sequence[Task], *, leaves: bool) -> str:
+    lines = []
+    if verdict := _read_verdict(session):
+        lines.append(table.render(verdict, width=count_columns(sys.stdout, otherwise=0)))
+    if stage is Stage.NEIGHBOURS:
+        lines.append(neighbours.text(neighbour_results(session)))
+    if stage is Stage.VERIFY:
+        lines += table.render_urgent(tuple(scenario_checks_of(wanted, session)))
+    if stage is Stage.SIZE:
+        lines += map(table.render_sizes, size_result(session.results).artifacts)
+        committed = session.request.options.committed
+        lines += tables.explain(size_result(session.results), committed=committed)
+        lines += table.render_urgent(tuple(budget_checks_of(session)))
+    for folder in session.results.done.values():
+        if folder.stage == stage and not leaves:
+            page = folder.path / _PAGE
+            lines.append(f"{folder.name}: {page if page.exists() else folder.path}")
+    return "\n".join(lines)
+
+
+def _of_scenario(scenario: str, request: TrimRequest) -> tuple[Task, ...]:
+    known = {each.id: verify_task(each) for each in all_scenarios(request.config)}
+    if scenario not in known:
+        msg = f"--scenario: found {scenario!r}, expected one of {', '.join(known)}"
+        raise InputError(msg)
+    return with_dependencies([known[scenario]], request.tasks)
+
+
+def render_results(results: TaskResults, left: Mapping[str, object] | None = None) -> str:
+    done = {
+        task: {"folder": str(folder.path), "result": dump_result(folder.result)}
+        for task, folder in results.done.items()
+    }
+    failed = {
+        task: {"exit": error.exit_code, "message": str(error)}
+        for task, error in results.failed.items()
+    }
+    document = {"version": RESULTS_VERSION, "done": done, "failed": failed, **(left or {})}
+    return json.dumps(document, indent=1, sort_keys=True)
+
+
+def make_results_schema() -> dict[str, Any]:
+    kinds = {stage: list_result_types(stage) for stage in Stage}
+    schemas, known = make_schemas(kind for each in kinds.values() for kind in each)
+    done = {
+        f"^{stage}/": _object(
+            folder={"type": "string"}, result={"anyOf": [schemas[kind] for kind in kinds[stage]]}
+        )
+        for stage in Stage
+    }
+    failed = _object(exit={"enum": [1, 2, 3]}, message={"type": "string"})
+    document = _object(
+        version={"const": RESULTS_VERSION},
+        done={"type": "object", "patternProperties": done, "additionalProperties": False},
+        failed={"type": "object", "additionalProperties": failed},
+    )
+    document["properties"] |= {
+        "program": {"type": "array", "items": {"type": "string"}},
+        "report": {"type": "string"},
+        "next": {"type": "string"},
+    }
+    return document | {"$defs": known}
+
+
+def _object(**properties: object) -> dict[str, Any]:
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": list(properties),
+        "additionalProperties": False,
+    }
+
+
+def _command(
+    about: str, stage: Stage, *own: Callable[[Command], Command], calls: tuple[str, ...] = ()
+) -> click.Command:
+    verb = f"{stage.verb} --accept" if accept_option in own else stage.verb
+    call = f"megtrim {verb}"
+    configured = f"{call} --config examples/megengine-linux-arm64.yaml --engine ../MegEngine"
+
+    def command(options: Options) -> int:
+        return execute(options, stage)
+
+    with_options = trimming(add_options(command, json_option, again_option, *own))
+    command_of_stage = click.command(stage.value, help=about)(each_toolchain()(with_options))
+    return examples(call, configured, *calls)(command_of_stage)
+
+
+build = _command("Build the plain and the profile variant of the engine.", Stage.BUILD)
+profile = _command("Run every scenario on the profile build and collect its trace.", Stage.PROFILE)
+header = _command(
+    "Merge the traces and the operator JSON into the keep set and the header.",
+    Stage.HEADER,
+    accept_option,
+)
+reduce = _command("Build the engine with only what the keep set names.", Stage.REDUCE)
+functions = _command(
+    "Record which functions run, for trim.level: function.", Stage.FUNCTIONS, accept_option
+)
+size = _command("Measure the artifacts and compare them with their budgets.", Stage.SIZE)
+verdict = _command("Combine sizes, traps and parity into one verdict.", Stage.VERDICT)
+_form_option = click.option(
+    "--format", "form", type=click.Choice([*FORMS]), help="Print the report in a form."
+)
+_to_junit = "megtrim report --format junit > junit.xml"
+report = _command(
+    "Write the verdict as JUnit, Markdown and HTML.", Stage.REPORT, _form_option, calls=(_to_junit,)
+)
+
+
+@examples(
+    "megtrim verify",
+    "megtrim verify --scenario resnet50/default@any --again",
+    "megtrim verify --neighbours",
+)
+@click.command()
+@each_toolchain()
+@trimming
+@neighbours_option
+@json_option
+@again_option
+@click.option("--scenario", metavar="ID", help="Verify only this one: MODEL/SCENARIO@CLASS.")
+def verify(options: Options) -> int:
+    """Run every scenario on the reduced build and compare its outputs with the plain build.
+
+    With --neighbours, also run variations of each scenario, and show how many still work.
+    """
+    if options.scenario is not None and options.neighbours:
+        msg = "--scenario runs one scenario as it was traced: it does not go with --neighbours"
+        raise click.UsageError(msg)
+    stage = Stage.NEIGHBOURS if options.neighbours else Stage.VERIFY
+    return execute(options, stage)
+
+
+@examples("megtrim plan", "megtrim plan --why")
+@click.command()
+@each_toolchain()
+@trimming
+@traces_option
+@base_options
+@click.option("--why", is_flag=True, help="Show what changed since the last result.")
+@json_option
+def plan(options: Options, why: bool) -> int:
+    """Show which tasks would run and which are up to date. Nothing is built or run."""
+    session = open_session(options, writes=False)
+    describe(session)
+    wanted = tasks_up_to(Stage.REPORT, session.request.tasks)
+    steps = stages.plan(wanted, session)
+    if options.as_json:
+        show_json(steps)
+        return EXIT_PASS
+    for step in steps:
+        show(f"{step.state.value:<6}{step.task}" + f"  {step.why}" * why)
+    todo = [step.task for step in steps if step.state is not TaskState.DONE]
+    durations = session.services.durations
+    if durations is not None and (took := durations.describe(todo)):
+        show(f"time: {took}")
+    show(f"{len(todo)} of {len(steps)} tasks to do" if todo else "everything is up to date")
+    return EXIT_PASS

@@ -1,0 +1,175 @@
+"""``megtrim trim``: the whole chain, its exit status, and what it leaves for the steps after it.
+
+``OUT/final`` holds the verdict, its report and the sizes of this run only; with --no-gate,
+``ending.json`` and ``junit.xml`` say why the chain ended before it had them.
+"""
+
+import shutil
+import sys
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+
+import click
+
+from megtrim.core.chain.filenames import FINAL_FOLDER, SIZES_FILE, VERDICT_FILE
+from megtrim.core.chain.graph import REDUCED, REPORT, SIZE, VERDICT, Stage
+from megtrim.core.chain.result_store import Store
+from megtrim.core.chain.session import Session
+from megtrim.core.checks.invocation import BASELINE_FILE, Options
+from megtrim.core.checks.statuses import VerdictKind
+from megtrim.core.cli.environment import read_invocation
+from megtrim.core.cli.options import (
+    PATH,
+    accept_option,
+    examples,
+    expect_writable,
+    json_option,
+    neighbours_option,
+    reached_option,
+    release_option,
+    traces_option,
+    trimming,
+)
+from megtrim.core.cli.session.each_toolchain import each_toolchain
+from megtrim.core.cli.stage import clear_final, run_chain
+from megtrim.core.config.config_id import split
+from megtrim.core.config.load import load_config
+from megtrim.core.report.comment import render_table
+from megtrim.core.size.stage import remember_pass
+from megtrim.core.verdict.model import Verdict, VerdictResult, parse_verdict
+from megtrim.lab.evidence import limits
+from megtrim.lab.evidence.fields import EarlyExit
+from megtrim.libs.util.console import Console
+from megtrim.libs.util.errors import (
+    EXIT_PASS,
+    InfrastructureFailure,
+    InputError,
+    MegtrimError,
+    worst_exit_code,
+)
+from megtrim.libs.util.files import guard_write, write_atomically
+
+_HINT = "trim it again"
+
+
+def _summarize(folders: Mapping[str, Path | None]) -> str:
+    return render_table({name: _read_final(out) for name, out in folders.items()})
+
+
+def _read_final(out: Path | None) -> Verdict | None:
+    file = None if out is None else out / FINAL_FOLDER / VERDICT_FILE
+    if file is None or not file.is_file():
+        return None
+    return parse_verdict(limits.read_text(file, hint=_HINT), source=str(file))
+
+
+@examples(
+    "megtrim trim",
+    "megtrim trim models/resnet50.mge --engine ../MegEngine",
+    "megtrim trim --config examples/megengine-linux-arm64.yaml --engine ../MegEngine",
+    "megtrim trim --quick",
+    "megtrim trim --committed --no-gate",
+    "megtrim trim --reached field.txt --release camera-1.4.tar.gz",
+)
+@click.command()
+@each_toolchain(_summarize)
+@trimming
+@neighbours_option
+@json_option
+@accept_option
+@click.option("--no-gate", is_flag=True, help="Exit with 0 if there is a verdict, whatever it is.")
+@traces_option
+@reached_option
+@release_option
+@click.argument("models", nargs=-1, type=PATH)
+def trim(options: Options, models: tuple[Path, ...], no_gate: bool) -> int:
+    """Run all stages: build, profile, reduce, verify, measure, report.
+
+    MODELS are for the first time: without a configuration, one is written for them, as `megtrim
+    init` does. After that, they must be models of the configuration.
+
+    Results that are up to date are used again; an interrupted run continues where it ended.
+    """
+    if options.of_release is not None and not options.reached:
+        msg = "--release names what a record is of: it needs --reached"
+        raise click.UsageError(msg)
+    expect_writable(options.out)
+    if models:
+        _prepare(models, options)
+    store = Store(options.results)
+    clear_final(store)
+    try:
+        session, codes = run_chain(options, Stage.REPORT, leaves=True)
+        failure = session.results.failed.get(VERDICT) or session.results.failed.get(REPORT)
+        if failure is None:
+            _leave_report(session)
+            if session.request.remembers and _has_passed(session):
+                remember_pass(session)
+    except MegtrimError as error:
+        if no_gate:
+            invocation = read_invocation(options)
+            error.complete(invocation.place)
+            _leave_ending(error, store, invocation.config)
+        raise
+    if not no_gate:
+        return worst_exit_code(codes)
+    if failure is not None:
+        _leave_ending(failure, store, session.request.invocation.config)
+        return worst_exit_code(codes)
+    return EXIT_PASS
+
+
+def _prepare(models: tuple[Path, ...], options: Options) -> None:
+    from megtrim.core.cli.session.starter import plan_starter, write_files
+
+    file, _ = split(str(options.config))
+    if not Path(file).exists():
+        console = Console(sys.stderr, quiet=options.quiet)
+        new = plan_starter(models, Path(file), options.engine)
+        write_files(new.files)
+        for line in new.lines:
+            console.say(line)
+        return
+    loaded = load_config(options.config, engine_source=options.engine)
+    known = {loaded.resolve(model.file).resolve() for model in loaded.config.models}
+    missing = next((model for model in models if model.resolve() not in known), None)
+    if missing is not None:
+        msg = f"{options.config} has no model {missing}"
+        raise InputError(msg, hint="add it under `models`, or name another file with --config")
+
+
+def _has_passed(session: Session) -> bool:
+    verdict = session.results.done[VERDICT].result_as(VerdictResult)
+    return verdict.verdict is VerdictKind.PASS and SIZE in session.results.done
+
+
+def _leave_report(session: Session) -> None:
+    sizes = session.results.done.get(SIZE)
+    files = [(SIZES_FILE, sizes.file(SIZES_FILE))] if sizes else []
+    if session.request.options.baseline is not None and session.request.options.baseline.is_file():
+        files.append((BASELINE_FILE, session.request.options.baseline))
+    for task in (REPORT, VERDICT):
+        folder = session.results.done[task]
+        files += [(name, folder.file(name)) for name in folder.files]
+    final = session.services.store.root / FINAL_FOLDER
+    with session.services.store.lock(FINAL_FOLDER):
+        for name, file in files:
+            text = file.read_text(encoding="utf-8")
+            write_atomically(final / name, text)
+        if session.request.final and REDUCED in session.results.done:
+            _copy_programs(session.results.done[REDUCED].path / "bin", final / "bin")
+
+
+def _copy_programs(built: Path, folder: Path) -> None:
+    with guard_write(folder):
+        folder.mkdir(exist_ok=True)
+        for program in built.iterdir():
+            shutil.copy2(program, folder)
+
+
+def _leave_ending(error: MegtrimError, store: Store, config: str) -> None:
+    from megtrim.hosting.cli.evidence.join import leave_ending
+
+    with suppress(InfrastructureFailure):  # the error that ended the chain matters more
+        leave_ending(EarlyExit.of(error, config), store.root / FINAL_FOLDER)

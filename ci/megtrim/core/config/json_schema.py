@@ -1,0 +1,198 @@
+"""The JSON Schema of megtrim.yaml, made from the model, with what the parser checks across keys."""
+
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from megtrim.core.build_spec import LOWEST_API, MINIMUM_SIZE, Variant
+from megtrim.core.config.device import KINDS_OF_KEY, PATH_KEYS
+from megtrim.core.config.model import Budget, Config
+from megtrim.core.config.references import (
+    COMPILED,
+    FUNCTION_KEYS,
+    KINDS_OF_TOOLCHAIN_KEY,
+    OF_ONE,
+    OF_TRIMMED,
+    OWN_ARGUMENTS,
+    PARTS,
+)
+from megtrim.core.config.value_types import Limit, Requirement
+
+DIALECT = "https://json-schema.org/draft/2020-12/schema"
+VERSION = 1
+"""Of megtrim.yaml."""
+
+Schema = dict[str, Any]
+_REFERENCE = re.compile(r"#/\$defs/(\w+)")
+_ABOUT = ("title", "default", "description")
+
+
+def identify(name: str, version: int, schema: Schema) -> Schema:
+    if "version" in schema["properties"]:
+        schema["properties"]["version"] = {"const": version}
+    return {"$schema": DIALECT, "$id": f"urn:megtrim:{name}:{version}"} | schema
+
+
+def make_item_schema(section: str) -> Schema:
+    definitions = make_json_schema()["$defs"]
+    needed: dict[str, Schema] = {}
+    waiting = [definitions[section]]
+    while waiting:
+        for name in _REFERENCE.findall(json.dumps(waiting.pop())):
+            if name not in needed:
+                needed[name] = definitions[name]
+                waiting.append(definitions[name])
+    return {**definitions[section], "$defs": needed}
+
+
+def make_json_schema() -> Schema:
+    schema = Config.model_json_schema(by_alias=True)
+    for name, section in (("Config", schema), *schema["$defs"].items()):
+        if "properties" in section:
+            _allow_empty(section)
+            _close_mappings(section)
+        if rules := list(_RULES.get(name, ())):
+            section["allOf"] = rules
+    return schema
+
+
+def _allow_empty(section: Schema) -> None:
+    """Let a key that may be left out stand without a value, its entries commented out."""
+    for key, value in section["properties"].items():
+        if key in section.get("required", ()):
+            continue
+        about = {word: value.pop(word) for word in _ABOUT if word in value}
+        choices = value["anyOf"] if set(value) == {"anyOf"} else [value]
+        if {"type": "null"} not in choices:
+            choices = [*choices, {"type": "null"}]
+        section["properties"][key] = {**about, "anyOf": choices}
+
+
+def _close_mappings(value: object) -> None:
+    if isinstance(value, dict):
+        if "patternProperties" in value:
+            value["additionalProperties"] = False
+        for each in value.values():
+            _close_mappings(each)
+    elif isinstance(value, list):
+        for each in value:
+            _close_mappings(each)
+
+
+def _has(key: str) -> Schema:
+    return {"required": [key], "properties": {key: {"not": {"type": "null"}}}}
+
+
+def _is(key: str, *values: object) -> Schema:
+    return {"required": [key], "properties": {key: {"enum": list(values)}}}
+
+
+def _if(condition: Schema, then: Schema) -> Schema:
+    return {"if": condition, "then": then}
+
+
+def _unique(*keys: str) -> Schema:
+    return {"properties": {key: {"uniqueItems": True} for key in keys}}
+
+
+def _device_rules() -> Iterator[Schema]:
+    for key, kinds in KINDS_OF_KEY.items():
+        anywhere = {"properties": {"kind": {"enum": [*kinds, None]}}}
+        yield _if(_has(key), anywhere if "auto" in kinds else _is("kind", *kinds))
+    yield _if(_is("kind", "adb"), {"oneOf": [_has("serial"), _has("match")]})
+    yield _if(_is("kind", "ssh"), _has("host"))
+    on_runner = {"pattern": "^(/|~/)"}
+    yield _if(_is("runner", True), {"properties": dict.fromkeys(PATH_KEYS, on_runner)})
+
+
+def _toolchain_rules() -> Iterator[Schema]:
+    for key, kind in KINDS_OF_TOOLCHAIN_KEY.items():
+        left_out = {"properties": {"kind": {"enum": [kind, None]}}}
+        of_kind = left_out if kind == "auto" else _is("kind", kind)
+        yield _if(_is(key, True) if key == "fp16" else _has(key), of_kind)
+    first, *_ = LOWEST_API
+    for abi, lowest in LOWEST_API.items():
+        chosen = {"properties": {"abi": {"enum": [abi, None]}}} if abi == first else _is("abi", abi)
+        yield _if(chosen, {"properties": {"api": {"minimum": lowest}}})
+    yield _if(_is("fp16", True), {"properties": {"abi": {"enum": [first, None]}}})
+
+
+def _trim_rules() -> Iterator[Schema]:
+    for key in FUNCTION_KEYS:
+        levels = {
+            "properties": {"level": {"enum": ["function", "deferred"]}},
+            "required": ["level"],
+        }
+        yield _if({"required": [key]}, levels)
+    yield _if(_is("base", "plain"), {"not": {"anyOf": [{"required": [key]} for key in COMPILED]}})
+    yield _if(_is("crash_ids", True), {"properties": {"layout": {"enum": ["scoped", None]}}})
+    off = {"properties": {str(each): {"not": {"const": True}} for each in MINIMUM_SIZE}}
+    yield _if({"not": _is("minimum_size", False)}, {"properties": {"switches": off}})
+
+
+def _scenario_rules() -> Iterator[Schema]:
+    own = f"^({'|'.join(OWN_ARGUMENTS)})(=|$)"  # JSON Schema knows no escaped hyphen
+    arguments = {"items": {"not": {"type": "string", "pattern": own}}}
+    yield {
+        "if": _has("application"),
+        "then": _has("args"),
+        "else": {"properties": {"args": arguments}},
+    }
+    searching = {"allOf": [_has("application"), _is("fast_run", True)]}
+    yield _if(searching, _has("algo_cache"))
+    yield _unique("classes")
+
+
+def _budget_rules() -> Iterator[Schema]:
+    limits = Budget.find_marked(Limit)
+    yield {"anyOf": [_has(key) for key in limits]}
+    share = {"type": "string", "pattern": "%"}
+    for key, limit in limits.items():
+        if limit.takes_share:
+            yield _if({"required": [key], "properties": {key: share}}, _has(limit.below))
+    for key, required in Budget.find_marked(Requirement).items():
+        yield _if(_has(key), _has(required.key))
+    trimmed = {"properties": {"variant": {"enum": [str(Variant.REDUCED), None]}}}
+    for key in OF_TRIMMED:
+        yield _if(_has(key), trimmed)
+    in_bytes = {"properties": {"max": {"not": share}}}
+    for sole in (*map(_has, OF_TRIMMED), _is("variant", str(Variant.PLAIN))):
+        yield _if(sole, in_bytes)
+    whole = {"properties": {"size": {"enum": ["stripped", None]}}}
+    for key in PARTS:
+        others = [_has(other) for other in PARTS if other != key]
+        yield _if(_has(key), {**whole, "not": {"anyOf": others}})
+
+
+_RULES: Mapping[str, tuple[Schema, ...]] = {
+    "Config": (
+        _unique("artifacts"),
+        _if(_has("toolchains"), {"not": {"anyOf": [_has(key) for key in OF_ONE]}}),
+        {"properties": {"artifacts": {"items": {"not": {"type": "string", "pattern": r"\.a$"}}}}},
+    ),
+    "Application": tuple(_if(_has(key), _has("source")) for key in ("library", "cmake")),
+    "Budget": tuple(_budget_rules()),
+    "DeviceConfig": tuple(_device_rules()),
+    "NamedToolchain": tuple(_toolchain_rules()),
+    "PerfConfig": (_unique("experiments", "recipes", "scenarios", "classes"),),
+    "PerfHistoryConfig": ({"not": {"required": ["folder", "branch"]}},),
+    "ScenarioConfig": tuple(_scenario_rules()),
+    "ToolchainConfig": tuple(_toolchain_rules()),
+    "TrimConfig": tuple(_trim_rules()),
+}
+FILES: Mapping[str, Callable[[], Schema]] = {
+    "megtrim.yaml": make_json_schema,
+    "model": lambda: make_item_schema("ModelConfig"),
+    "scenario": lambda: make_item_schema("ScenarioConfig"),
+}
+"""Of each kind of file that people write, how its schema is made."""
+
+
+def make_files() -> dict[str, str]:
+    """Return the schemas of all of these by the names of their files, ``model.schema.json``."""
+    made = {name: identify(name, VERSION, make()) for name, make in FILES.items()}
+    return {
+        f"{name.removesuffix('.yaml')}.schema.json": json.dumps(schema, indent=1) + "\n"
+        for name, schema in made.items()
+    }

@@ -1,0 +1,198 @@
+"""The commented megtrim.yaml that ``megtrim init`` writes, with the files of its models.
+
+The texts load as they are, and so does each commented line when the ``#`` goes.
+"""
+
+import posixpath
+import re
+from collections.abc import Sequence
+from pathlib import PurePath
+from typing import Literal
+
+from megtrim.core.config.config_id import DEFAULT_CONFIG, NAME_PATTERN
+from megtrim.libs.util.errors import InputError
+from megtrim.libs.util.value import Value
+
+SCHEMAS = "megtrim/schemas"
+"""Folder with the schemas that the files name for editors, which read them without a network."""
+
+_HEAD = """\
+# megtrim.yaml: what to trim, for which models, and what the result must hold to.
+# Paths are relative to this file. A line such as "#jobs: 4" shows a key that may be left out.
+version: 1
+"""
+
+_SAMPLE = """
+# The small engine that comes with megtrim: it builds in seconds and shows the whole chain.
+engine:
+  kind: sample
+{source}"""
+
+_MEGENGINE = """
+# The checkout, with its submodules. It is never written to; builds happen in a copy.
+# `--engine PATH` names another place on the command line.
+engine:
+  kind: megengine
+  source: {source}
+  # The program that is trimmed and run, and CMake options beyond megtrim's own.
+  #target: load_and_run
+  #cmake: {{MGE_WITH_TEST: false}}
+"""
+
+_PLACE = """
+# The compiler: zig, clang-linux-arm64 or host; auto takes the best that this machine has.
+toolchain:
+  kind: {toolchain}
+  #jobs: 4
+
+# The recipe: regions that no scenario runs are compiled out, and the build is a minimum-size one.
+#trim: {{level: region, layout: scoped, minimum_size: true, optimize: none}}
+
+# A CPU class is a group of CPUs that choose the same kernels. Traces of one prove nothing about
+# another, so name each that you ship to; qemu plays it with the CPU given here.
+#classes:
+#- {{name: any, qemu_cpu: max}}
+
+# What runs the engine: local is this machine, qemu emulates arm64, auto chooses.
+#devices:
+#- {{name: here, kind: auto, class: any}}
+"""
+
+_TAIL = """
+# The models, each in a file of its own, and so is each way that one is run: people who add some
+# at the same time change no common file.
+models: {models}
+
+# What is kept, with a file for each scenario. Commit this folder: a later run is held against it.
+keep_set: {keep_set}
+
+# Outputs must equal the plain build's to the last bit, and a proof counts for this long.
+#verify: {{tolerance: 0, max_age: 14 days}}
+
+# Limits for stripped files. Set them once you have seen the first sizes.
+#budgets:
+#- {{artifact: load_and_run, max: 3 MiB, growth: 16 KiB}}
+#- {{artifact: load_and_run, section: .text, max: 2 MiB, owner: runtime team}}
+
+# How much more than the baseline each scenario may execute, and use of memory.
+#work: {{growth: 1%}}
+#memory: {{growth: 5%}}
+
+# What `megtrim perf run` measures, and the smallest change of a time that counts.
+#perf: {{experiments: [fast-run-cache, weight-preprocess], threshold: 1%, inconclusive: warn}}
+
+# Leave to exceed a budget, for a reason and a time.
+#waivers:
+#- {{budget: load_and_run, bytes: 64 KiB, reason: new model, owner: you, expires: 2099-12-31}}
+"""
+
+MODELS = "megtrim/models"
+KEEP_SET = "megtrim/keepset"
+"""The committed keep set of a megtrim.yaml; other files have their names in theirs."""
+_MODEL = """\
+# A model that the trimmed engine must run. Paths are relative to the configuration.
+name: {name}
+file: {file}
+"""
+_STRIP_INFO = """\
+strip_info: {strip_info}
+"""
+_SCENARIOS = """\
+# Everything that a user does with it belongs in some scenario: what none of them runs is gone
+# from the trimmed engine. Add one by another file in that folder.
+scenarios: {scenarios}
+"""
+_SCENARIO = """\
+# One way the model is run.
+name: default
+args: [--cpu]
+#threads: 1
+#timeout: 10 minutes
+# With the fastest algorithms, which the engine searches for once:
+#fast_run: true
+"""
+_INPUTS = """\
+inputs:
+"""
+
+_PLAIN = re.compile(r"[A-Za-z./][A-Za-z0-9_./+@*-]*")
+_WORDS = frozenset({"true", "false", "null"})
+
+
+class StarterModel(Value):
+    file: str
+    strip_info: str | None = None
+    inputs: tuple[tuple[str, str], ...] = ()
+
+
+def starter(
+    kind: Literal["megengine", "sample"],
+    *,
+    source: str = "",
+    toolchain: str = "auto",
+    models: str = f"{MODELS}/*.yaml",
+    keep_set: str = KEEP_SET,
+) -> str:
+    """Return the text of a megtrim.yaml; without ``source``, for megtrim's own engine."""
+    place = _PLACE.format(toolchain=toolchain)
+    tail = _TAIL.format(models=_quote_scalar(models), keep_set=_quote_scalar(keep_set))
+    if kind == "megengine":
+        engine = _MEGENGINE.format(source=_quote_scalar(source))
+    else:
+        engine = _SAMPLE.format(source=f"  source: {_quote_scalar(source)}\n" if source else "")
+    return f"{_name_schema('megtrim')}{_HEAD}{engine}{place}{tail}"
+
+
+def name_keep_set(config: PurePath) -> str:
+    if config.name == DEFAULT_CONFIG:
+        return KEEP_SET
+    words = re.sub(r"[^A-Za-z0-9]+", "-", config.stem.removeprefix("megtrim")).strip("-")
+    return f"{KEEP_SET}-{words or 'other'}"
+
+
+def model_files(
+    models: Sequence[StarterModel], *, folder: str = MODELS, taken: Sequence[str] = ()
+) -> dict[str, str]:
+    texts: dict[str, str] = {}
+    names = [*taken]
+    for model in models:
+        name = _free_name(PurePath(model.file).stem, names)
+        names.append(name)
+        texts[f"{folder}/{name}.yaml"] = _write_model(name, model, folder)
+        given = [f"  {_quote_scalar(key)}: {_quote_scalar(file)}\n" for key, file in model.inputs]
+        scenario = f"{_name_schema('scenario', f'{folder}/{name}')}{_SCENARIO}"
+        texts[f"{folder}/{name}/default.yaml"] = "".join((scenario, _INPUTS * bool(given), *given))
+    return texts
+
+
+def _name_schema(kind: str, folder: str = ".") -> str:
+    place = posixpath.relpath(SCHEMAS, folder)
+    return f"# yaml-language-server: $schema={place}/{kind}.schema.json\n"
+
+
+def _write_model(name: str, model: StarterModel, folder: str) -> str:
+    text = _name_schema("model", folder)
+    text += _MODEL.format(name=_quote_scalar(name), file=_quote_scalar(model.file))
+    if model.strip_info is not None:
+        text += _STRIP_INFO.format(strip_info=_quote_scalar(model.strip_info))
+    return text + _SCENARIOS.format(scenarios=_quote_scalar(f"{folder}/{name}/*.yaml"))
+
+
+def _free_name(stem: str, taken: Sequence[str]) -> str:
+    allowed = re.sub(r"[^A-Za-z0-9._-]+", "-", stem).strip("._-")[:100]
+    name = allowed if re.fullmatch(NAME_PATTERN, allowed) else "model"
+    number = 2
+    base = name
+    while name in taken:
+        name = f"{base}-{number}"
+        number += 1
+    return name
+
+
+def _quote_scalar(text: str) -> str:
+    if not text.isprintable():
+        msg = f"found the path {text!r}, expected one without control characters"
+        raise InputError(msg, hint="rename the file")
+    if _PLAIN.fullmatch(text) and text not in _WORDS:
+        return text
+    return "'" + text.replace("'", "''") + "'"

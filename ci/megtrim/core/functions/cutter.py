@@ -1,0 +1,292 @@
+"""Cuts a linked program into the file that ships and its rest, which has the other addresses.
+
+The linker laid it out by the script of :mod:`megtrim.core.functions.rest`. Behind the program's own data
+lie the loader's table and the unwind tables, then deferred code, then deferred data. Of the tables,
+the file keeps what its own functions and data need: of the loader's, bits instead of most rows. The
+rest begins at the page with the header of the unwind tables' rows, which it replaces. Pure.
+"""
+
+import hashlib
+import struct
+from collections.abc import Sequence
+from itertools import pairwise
+
+from megtrim.core.build_spec import REST_SUFFIX
+from megtrim.core.functions.rest import (
+    BLOCK_BYTES,
+    CODE,
+    DATA,
+    ENTRIES,
+    HINT,
+    IMPORTS,
+    ROOM_BYTES,
+    ROWS,
+)
+from megtrim.libs.elf import loader_words, unwind_tables
+from megtrim.libs.elf.layout import (
+    DAMAGE,
+    LOADED,
+    NO_BITS,
+    ElfLayout,
+    PlacedSection,
+    Segment,
+    parse_build_id,
+    refuse,
+)
+from megtrim.libs.elf.loader_words import WORD_BYTES, DividedWords
+from megtrim.libs.elf.symbol_table import FunctionTable
+from megtrim.libs.util.errors import ProductFailure
+from megtrim.libs.util.value import Value
+
+_WORDS = ".rela.dyn"
+_OWN = ".data.rel.ro"
+_BSS = ".bss"
+_DYNAMIC = ".dynamic"
+_TABLE_MAGIC = b"megtrim: the table of a rest, 2\0"
+_HEAD = struct.Struct("<16s40sQ")
+_MAGIC = b"megtrim rest 2\n\0"
+_TABLE = struct.Struct(f"<32s19Q64s64s{WORD_BYTES * IMPORTS}x")
+_NAME_BYTES = 63
+_HASH_BYTES = 32
+_ENTRY = struct.Struct("<II")
+_INSTRUCTION_BYTES = 4
+_SEGMENT = struct.Struct("<IIQQQQQQ")
+_SECTION_HEADER = struct.Struct("<IIQQQQIIQQ")
+_PAIR = struct.Struct("<QQ")
+_WORD = struct.Struct("<Q")
+_SEGMENTS_AT = 32
+_SECTIONS_AT = 40
+_UNWIND_ROWS = 0x6474E550
+_READ_ONLY = 0x6474E552
+_ROWS_BYTES = 8
+_RELATIVE_ROWS = 0x6FFFFFF9
+"""Of the loader's table, in the dynamic section."""
+
+
+class CutProgram(Value):
+    first: bytes
+    rest: bytes
+
+
+def cut(data: bytes, name: str, functions: FunctionTable, *, source: str) -> CutProgram:
+    """Cut a linked file, stripped or not. Raises ProductFailure for one that the script did not
+    lay out.
+    """
+    try:
+        return _Cutter(data, name).cut(sorted({each.address for each in functions.functions}))
+    except (*DAMAGE, KeyError, StopIteration) as error:
+        msg = f"{source}: its rest cannot be cut off: {error}"
+        raise ProductFailure(msg, hint=HINT) from None
+
+
+def _span(section: PlacedSection) -> range:
+    return range(section.address, section.address + section.size_bytes)
+
+
+def _align(address: int, to: int) -> int:
+    return address + -address % to
+
+
+class _Cutter:
+    def __init__(self, data: bytes, name: str) -> None:
+        self._data = data
+        self._name = name
+        self._layout = layout = ElfLayout(data)
+        self._found = found = {each.name: each for each in layout.sections}
+        self._code = found[CODE]
+        self._words = found.get(_WORDS)
+        self._rows = found.get(ROWS)
+        between = range(found[_BSS].address + 1, self._code.address)
+        behind = [each for each in (self._words, self._rows) if each and each.address in between]
+        self._tail = min((*behind, self._code), key=lambda each: each.address)
+        """The first section of those that are laid out again."""
+        self._own = _span(found[_OWN]) if self._words in behind else range(0)
+        self._late = _span(found[DATA])
+        """Addresses of data whose words get bits: in this file, and in the rest."""
+        self._image = bytearray()
+        """What lies from the tail's address on, once the rest is there."""
+        self._first = bytearray(data[: self._tail.offset])
+        self._moved: dict[PlacedSection, range] = {}
+
+    def cut(self, functions: Sequence[int]) -> CutProgram:
+        """``functions``: where they begin, sorted."""
+        at = self._first.index(_TABLE_MAGIC)
+        here = at - self._found[_OWN].offset + self._found[_OWN].address
+        end_of_imports = here + _TABLE.size
+        words = self._divide_words(range(end_of_imports - WORD_BYTES * IMPORTS, end_of_imports))
+        own_bits = self._tail.address + len(self._image)
+        self._image += words.bits(self._own)
+        self._first += self._image
+        begin = self._divide_unwind_tables()
+        align = self._find_segment(self._code.address)[1].alignment
+        start = _align(self._tail.address + len(self._first) - self._tail.offset, align)
+        begin = min(begin - begin % align, start)
+        late_bits = _align(self._late.stop, WORD_BYTES)
+        rest = self._gather(begin, words, late_bits)
+        # What lies behind the data is in another page.
+        listed = _align(begin + len(rest), align)
+        rest = rest.ljust(listed - begin, b"\0") + self._list(functions, begin, listed)
+        starts = range(start - begin, len(rest), BLOCK_BYTES)
+        blocks = [rest[: start - begin], *(rest[each : each + BLOCK_BYTES] for each in starts)]
+        data = (self._late.start - start) // BLOCK_BYTES + 1
+        behind = -((start - listed) // BLOCK_BYTES) + 1
+        head = _HEAD.pack(_MAGIC, parse_build_id(self._data).encode(), len(rest))
+        table = _TABLE.pack(
+            _TABLE_MAGIC,
+            here,
+            begin,
+            begin + len(rest),
+            listed,
+            start,
+            BLOCK_BYTES,
+            len(blocks),
+            data,
+            behind,
+            self._own.start,
+            len(self._own) // WORD_BYTES,
+            own_bits,
+            *self._find_protected(),
+            self._late.start,
+            len(self._late) // WORD_BYTES,
+            late_bits,
+            self._late.start,
+            listed,
+            head,
+            f"{self._name}{REST_SUFFIX}".encode()[:_NAME_BYTES],
+        )
+        digests = (hashlib.blake2b(each, digest_size=_HASH_BYTES) for each in blocks)
+        table += b"".join(each.digest() for each in digests)
+        if any(self._first[at + len(_TABLE_MAGIC) : at + len(table)]):
+            refuse("the table of its rest is too small")
+        self._first[at : at + len(table)] = table
+        self._put_segments(range(start, start + BLOCK_BYTES * len(starts)))
+        self._append_sections()
+        return CutProgram(first=bytes(self._first), rest=head + rest)
+
+    def _list(self, functions: Sequence[int], begin: int, listed: int) -> bytes:
+        """Functions that share an instruction are not in the list."""
+        entries = bytearray()
+        before = begin
+        for at, behind in pairwise((*functions, listed)):
+            if at >= self._code.address and behind - at >= _INSTRUCTION_BYTES:
+                entries += _ENTRY.pack(at - before, 0)
+                before = at
+        return bytes(entries)
+
+    def _divide_words(self, imports: range) -> DividedWords:
+        table = self._words
+        own = self._found[_OWN]
+        if table is None:
+            return DividedWords(rows=b"", relative=0, words={})
+        words = loader_words.divide(self._layout, table, self._own, self._late, imports)
+        counts = {_RELATIVE_ROWS: words.relative}
+        if table is self._tail:
+            self._image += words.rows
+            self._moved[table] = range(table.address, table.address + len(words.rows))
+            counts[_ROWS_BYTES] = len(words.rows)
+        else:  # rows of nothing keep its size
+            rows = words.rows.ljust(table.size_bytes, b"\0")
+            self._first[table.offset : table.offset + len(rows)] = rows
+        for address, value in words.words.items():
+            if address in self._own:
+                _WORD.pack_into(self._first, own.offset + address - own.address, value)
+        if dynamic := self._found.get(_DYNAMIC):
+            for at in range(dynamic.offset, dynamic.offset + dynamic.file_bytes, _PAIR.size):
+                tag, value = _PAIR.unpack_from(self._first, at)
+                _PAIR.pack_into(self._first, at, tag, counts.get(tag, value))
+        return words
+
+    def _divide_unwind_tables(self) -> int:
+        """Return where the header of their rows is."""
+        rows = self._rows
+        entries = self._found.get(ENTRIES)
+        to = _align(self._tail.address + len(self._image), WORD_BYTES)
+        if rows is None or entries is None or self._tail is self._code:
+            return to
+        tables = unwind_tables.divide(
+            self._layout.content(entries), entries.address, to, self._code.address
+        )
+        gap = bytes(to - self._tail.address - len(self._image))
+        self._first += gap + tables.first
+        self._image += gap + tables.image
+        header = to + tables.header
+        self._moved |= {entries: range(to, header), rows: range(header, to + tables.first_bytes)}
+        return header
+
+    def _gather(self, begin: int, words: DividedWords, late_bits: int) -> bytes:
+        """Return what is in memory from ``begin`` on, once the rest is there."""
+        room = self._code.address - self._tail.address + ROOM_BYTES
+        if len(self._image) > room:
+            refuse(f"its tables take {len(self._image)} bytes, and there are {room}")
+        deferred = (each for each in self._layout.sections if each.name in {CODE, DATA})
+        parts = [(each.address, self._layout.content(each)) for each in deferred]
+        parts.append((self._tail.address, bytes(self._image)))
+        parts.append((late_bits, words.bits(self._late)))
+        memory = bytearray(max(at + len(content) for at, content in parts) - begin)
+        for at, content in parts:
+            shown = content[max(0, begin - at) :]
+            place = max(0, at - begin)
+            memory[place : place + len(shown)] = shown
+        for address, value in words.words.items():
+            if address in self._late:
+                _WORD.pack_into(memory, address - begin, value)
+        return bytes(memory)
+
+    def _find_protected(self) -> tuple[int, int]:
+        """Return first and last address of what the loader fills in and then protects."""
+        found = [each for each in self._layout.segments if each.kind == _READ_ONLY and self._own]
+        return next(((each.address, each.address + each.memory_bytes) for each in found), (0, 0))
+
+    def _find_segment(self, address: int, kind: int = LOADED) -> tuple[int, Segment]:
+        """Return where its header is, and what it says."""
+        (start,) = _WORD.unpack_from(self._data, _SEGMENTS_AT)
+        return next(
+            (start + number * _SEGMENT.size, each)
+            for number, each in enumerate(self._layout.segments)
+            if each.kind == kind and 0 <= address - each.address < each.memory_bytes
+        )
+
+    def _put_segments(self, reserved: range) -> None:
+        """One holds the tables that stay; the next one has the addresses that only the rest has."""
+        # Code may share a segment with the tables before it.
+        at, _ = self._find_segment(self._code.address)
+        _SEGMENT.pack_into(self._first, at, *bytes(8))
+        if size_bytes := len(self._first) - self._tail.offset:
+            at, tail = self._find_segment(self._tail.address)
+            if tail.address != self._tail.address:
+                refuse("its tables have no segment of their own")
+            self._put(at, tail, range(tail.address, tail.address + size_bytes), size_bytes)
+        if self._rows and self._rows in self._moved:
+            at, rows = self._find_segment(self._rows.address, _UNWIND_ROWS)
+            moved = self._moved[self._rows]
+            self._put(at, rows, moved, len(moved))
+        at, late = self._find_segment(self._late.start)
+        self._put(at, late._replace(flags=0), reserved, 0)
+
+    def _put(self, at: int, segment: Segment, place: range, size_bytes: int) -> None:
+        offset = self._offset(place.start) if size_bytes else 0
+        places = (offset, place.start, place.start, size_bytes, len(place))
+        _SEGMENT.pack_into(self._first, at, segment.kind, segment.flags, *places, segment.alignment)
+
+    def _offset(self, address: int) -> int:
+        return self._tail.offset + address - self._tail.address
+
+    def _append_sections(self) -> None:
+        """What lies behind the deferred code stays: names, symbols, the headers of sections."""
+        headers = []
+        for number, each in enumerate(self._layout.sections):
+            raw = [*_SECTION_HEADER.unpack_from(self._data, self._layout.header_at(number))]
+            if each.name in {CODE, DATA}:
+                raw[1] = NO_BITS
+                raw[4] = len(self._first)
+            elif each in self._moved:
+                start = self._moved[each].start
+                raw[3:6] = start, self._offset(start), len(self._moved[each])
+            elif each.offset > self._code.offset and not each.in_memory:
+                self._first += bytes(-len(self._first) % max(each.alignment, 1))
+                raw[4] = len(self._first)
+                self._first += self._layout.content(each)
+            headers.append(_SECTION_HEADER.pack(*raw))
+        self._first += bytes(-len(self._first) % 8)
+        _WORD.pack_into(self._first, _SECTIONS_AT, len(self._first))
+        self._first += b"".join(headers)

@@ -1,0 +1,190 @@
+"""The linker's input that leaves functions out: a script of assignments, and their targets.
+
+As an input of the link, ``HIDDEN("_ZN3mgb3fooEv" = megtrim_stub);`` overrides the function of that
+name, even if it is in an archive or in bitcode. Nothing refers to its body then, and
+``--gc-sections`` drops it. Not hidden, the name of a local C function would become an export. Pure.
+"""
+
+import re
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from importlib.resources import files as package_files
+
+from megtrim.core.functions.calls import Disassembly
+from megtrim.core.functions.observables import Observables
+from megtrim.libs.elf.symbol_names import brief, is_linkable, is_local_name
+from megtrim.libs.elf.symbol_table import Function, FunctionTable
+from megtrim.libs.util.errors import ACCEPT, InputError, ProductFailure
+
+STUB = "megtrim_stub"
+_MAIN = "main"
+"""Called by the C library's start-up code, which no link shows."""
+_NOT_KEPT = re.compile(r"megtrim: function #([0-9]{1,9}) is not kept")
+_TRAP_BYTES = {"aarch64": 4, "armv7l": 4, "x86_64": 2}
+"""Size of an emptied function: ``brk``, ``udf`` (2 in Thumb code) or ``ud2``."""
+_NUMBERED_TRAP_BYTES = {"aarch64": 4, "armv7l": 4, "x86_64": 7}
+_SHOWN = 3
+_AGAIN = "a function that runs is not on the list: record them again"
+_UNKNOWN = "the list was changed after it was recorded: record it again"
+_HINT = "this linker cannot leave functions out as megtrim needs it: trim.level: region"
+
+
+def _text(name: str) -> str:
+    return (package_files("megtrim.core.functions") / name).read_text(encoding="utf-8")
+
+
+_NO_NAME = ("megtrim_no_name.S", _text("no_name.S"))
+SUBSTITUTES = {"__cxa_demangle": "megtrim_no_name"}
+"""What replaces a function instead of a trap."""
+SOURCES = (("megtrim_stub.S", _text("stub.S")), _NO_NAME)
+_STUB_NAME = re.compile(rf"{STUB}(?:_[0-9]{{1,9}})?")
+
+
+def is_stub(name: str) -> bool:
+    return _STUB_NAME.fullmatch(name) is not None
+
+
+def numbered_sources(count: int) -> tuple[tuple[str, str], ...]:
+    """``named_script`` goes with them. A linker drops the stubs that nothing refers to."""
+    stubs = "".join(f"STUB({number})\n" for number in range(count))
+    return (("megtrim_numbered_stubs.S", _text("numbered_stubs.S") + stubs), _NO_NAME)
+
+
+def named_sources(count: int) -> tuple[tuple[str, str], ...]:
+    stubs = "".join(f"STUB({number})\n" for number in range(count))
+    return (
+        ("megtrim_named_stubs.S", _text("named_stubs.S") + stubs),
+        ("megtrim_stub_ran.c", _text("named_stubs.c")),
+        _NO_NAME,
+    )
+
+
+def hiding_sources(names: Sequence[str]) -> tuple[tuple[str, str], ...]:
+    """A name is no longer exported if one of its references is hidden. The engine may refer to it.
+
+    Raises InputError for a name that an assembler cannot read.
+    """
+    _none((name for name in names if not is_linkable(name)), "names that cannot be hidden", _HINT)
+    lines = (f'.globl "{name}"\n.hidden "{name}"\n' for name in names)
+    note = '.section .note.GNU-stack, "", %progbits\n'
+    return (("megtrim_hidden.S", "".join((*lines, note))),) if names else ()
+
+
+def expect_hidden(table: FunctionTable, names: Iterable[str], *, source: str) -> None:
+    _none(table.exported & {*names}, f"{source}: names are still exported", _HINT)
+
+
+def droppable(
+    table: FunctionTable, kept: Collection[str], observables: Observables
+) -> tuple[str, ...]:
+    """Return the names that a build can leave out, sorted, local functions included.
+
+    Not ``kept``, nor what shares code with such a one, is not observable, is imported or exported,
+    starts the program, or is data in another file.
+    """
+    stay = {*table.imported, *table.exported, *table.data, _MAIN, *kept}
+    groups = (group for group in observables.groups if stay.isdisjoint(group))
+    return tuple(sorted(name for group in groups for name in group))
+
+
+def script(names: Iterable[str]) -> str:
+    return _assign((name, STUB) for _, name in _enumerate_assignable(names))
+
+
+def named_script(names: Iterable[str]) -> str:
+    return _assign((name, f"{STUB}_{number}") for number, name in _enumerate_assignable(names))
+
+
+def _assign(stubs: Iterable[tuple[str, str]]) -> str:
+    return "".join(f'HIDDEN("{name}" = {SUBSTITUTES.get(name, stub)});\n' for name, stub in stubs)
+
+
+def not_kept(stderr: str, names: Sequence[str]) -> str | None:
+    found = _NOT_KEPT.search(stderr)
+    number = int(found[1]) if found else len(names)
+    return names[number] if number < len(names) else None
+
+
+def _enumerate_assignable(names: Iterable[str]) -> Iterator[tuple[int, str]]:
+    for number, name in enumerate(names):
+        if not is_linkable(name):
+            msg = f"found {name[:80]!r}, expected a name that is allowed in a linker script"
+            raise InputError(msg, hint="record the functions again")
+        if not is_local_name(name):
+            yield number, name
+
+
+def prove(
+    before: FunctionTable,
+    after: FunctionTable,
+    *,
+    kept: Collection[str],
+    dropped: Collection[str],
+    source: str,
+    code: Disassembly | None = None,
+    registrations: int | None = None,
+    numbered: bool = False,
+) -> None:
+    """Compare the unfolded link with the one without the functions ``dropped``.
+
+    ``kept`` is empty if the link inlines. With the ``code`` of the unfolded link, messages name the
+    callers of lost functions. ``registrations``: the expected number if it differs, for link-time
+    optimisation may evaluate one in advance. Raises ProductFailure.
+    """
+    places: dict[str, list[Function]] = {}
+    for function in after.functions:
+        places.setdefault(function.name, []).append(function)
+    stubs = {function.address for function in after.functions if is_stub(function.name)}
+    others = {each.address for name in SUBSTITUTES.values() for each in places.get(name, ())}
+    ends = stubs | others
+    if dropped and not stubs and not numbered:
+        msg = f"{source}: the stub for functions that are left out is not in the link"
+        raise ProductFailure(msg, hint=_HINT)
+    trap = (_NUMBERED_TRAP_BYTES if numbered else _TRAP_BYTES)[after.machine]
+    # An assignment cannot reach a local function: its body may well be there.
+    reachable = (name for name in dropped if not is_local_name(name))
+    stayed = (name for name in reachable if not _is_gone(places.get(name, []), ends, trap))
+    _none(stayed, f"{source}: functions that were to be left out are still there", _HINT)
+    lost = [name for name in kept if name not in places]
+    callers = code.callers(lost, dropped) if lost and code else ()
+    called = f"; called by {_format_names(callers)}" if callers else ""
+    _none(lost, f"{source}: functions that are needed are no longer there", _AGAIN, called)
+    # A function that only traps is folded with the stub, which changes nothing.
+    whole = {function.name for function in before.functions if function.size_bytes > trap}
+    stubbed = {function.name for function in after.functions if function.address in stubs}
+    wrong = (stubbed & whole) - {*dropped}
+    _none(wrong, f"{source}: functions that are needed became stubs", _AGAIN)
+    _none(before.exported - after.exported, f"{source}: names are no longer exported", _HINT)
+    # An exported stub would replace another file's function.
+    _none(after.exported - before.exported, f"{source}: names became exported", _HINT)
+    expected = before.registrations if registrations is None else registrations
+    if after.registrations < expected:
+        msg = (
+            f"{source}: {after.registrations} functions are called before main, expected "
+            f"{expected}: something is no longer registered"
+        )
+        raise ProductFailure(msg, hint=_HINT)
+
+
+def expect_known(unfolded: FunctionTable, listed: Iterable[str], *, source: str) -> None:
+    problem = f"{source}: functions on the list are not in the link that it belongs to"
+    _none({*listed} - unfolded.names, problem, _UNKNOWN)
+
+
+def _is_gone(found: list[Function], ends: Collection[int], trap_bytes: int) -> bool:
+    """One that leads to ``ends`` or a trap is enough: a local function may have the same name."""
+    return not found or any(
+        each.address in ends or 0 < each.size_bytes <= trap_bytes for each in found
+    )
+
+
+def _none(names: Iterable[str], problem: str, hint: str, more: str = "") -> None:
+    found = sorted(names)
+    if found:
+        msg = f"{problem}: {_format_names(found)}{more}"
+        command = () if hint == _HINT else ACCEPT
+        raise ProductFailure(msg, hint=hint, command=command)
+
+
+def _format_names(names: Sequence[str]) -> str:
+    shown = ", ".join(brief(name) for name in names[:_SHOWN])
+    return f"{shown} and {len(names) - _SHOWN} more" if len(names) > _SHOWN else shown

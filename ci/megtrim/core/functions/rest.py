@@ -1,0 +1,296 @@
+"""Deferred functions: out of a linked program into its rest, at the addresses that they had.
+
+Their sections get another name in copies of the objects, so that a script of the linker places them
+behind everything else, after the unwind tables. The file is cut there. A runtime (``rest.c``) takes
+the rest in, block by block, where the program reaches it. Pure: bytes in, bytes out.
+"""
+
+import hashlib
+import struct
+from bisect import bisect_left
+from collections.abc import Callable, Collection, Container, Iterator, Mapping
+from importlib.resources import files as package_files
+
+from megtrim.libs.elf.layout import (
+    AARCH64,
+    ALLOCATED,
+    DAMAGE,
+    EXECUTED,
+    PROGBITS,
+    SYMBOL_TABLE,
+    WRITTEN,
+    ElfLayout,
+    PlacedSection,
+)
+from megtrim.libs.elf.objects import RELOCATIONS_WITH_ADDENDS, Object, members, open_object
+from megtrim.libs.elf.symbol_names import brief
+from megtrim.libs.elf.symbol_table import FunctionTable
+from megtrim.libs.util.errors import InputError, ProductFailure
+
+RUNTIME = "\n".join(
+    (package_files("megtrim.core.functions") / name).read_text("utf-8")
+    for name in ("blake2b.c", "rest.c")
+)
+_NEXT_PAGE = "ALIGN(CONSTANT(MAXPAGESIZE)) + ((. - SIZEOF(.bss)) & (CONSTANT(MAXPAGESIZE) - 1))"
+"""The tables begin in their page where the file's data ends: a linker need not fill it up."""
+_LOADERS_TABLE = f"""
+  .rela.dyn {_NEXT_PAGE} : {{ *(.rela.dyn) }}
+  .eh_frame_hdr SIZEOF(.rela.dyn) ? ALIGN(8) : {_NEXT_PAGE}"""
+_SCRIPT = """SECTIONS {%s : { *(.eh_frame_hdr) }
+  .eh_frame : { KEEP(*(.eh_frame)) }
+  .megtrim_rest ALIGN(CONSTANT(MAXPAGESIZE)) : {
+    . += 64;
+    *(.restexcept_table.*) *(.rest .rest.*)
+  }
+  .megtrim_data ALIGN(CONSTANT(MAXPAGESIZE)) : { KEEP(*(.rdat.megtrim)) *(.rdat*) }
+} INSERT AFTER .bss;
+"""
+_EXPORT = "VERSION { { global: megtrim_rest; }; }\n"
+ROOM_BYTES = 64
+"""Before the deferred code, for what the unwind tables need beyond what they had."""
+CODE = ".megtrim_rest"
+DATA = ".megtrim_data"
+ROWS = ".eh_frame_hdr"
+ENTRIES = ".eh_frame"
+_MARK = b".rest"
+_DATA_MARK = b".rdat"
+_TEXT = ".text"
+_EXCEPTIONS = ".gcc_except_table"
+BLOCK_BYTES = 65_536
+IMPORTS = 256
+"""Most names in other files that deferred data may refer to."""
+_WRAPPED = ("sigaction", "sigprocmask", "pthread_sigmask", "signal")
+_OURS = "megtrim_rest"
+_SYMBOL = struct.Struct("<I20x")
+_NUMBER = struct.Struct("<I")
+_BY_TABLE = range(300, 314)
+_PAGE = 311
+_LOAD = 312
+"""Relocations of arm64 for the linker's table of addresses; those of adrp and ldr for an entry."""
+_COMPUTED = {_PAGE: 275, _LOAD: 277}
+_WORD_LOADS = 0xFFC00000
+_WORD_LOAD = 0xF9400000
+_ADD = 0x91000000
+_WEAK = 2
+_FUNCTION = 2
+_THREAD_LOCAL = 0x400
+IDENTITY = hashlib.sha256(f"{RUNTIME}{_SCRIPT}{_LOADERS_TABLE}{_EXPORT}".encode()).hexdigest()
+"""Of how a program gets at its rest."""
+HINT = "this linker cannot place functions as megtrim needs it: trim.level: function"
+
+
+Edit = tuple[int, bytes]
+"""Offset, and the new bytes there."""
+
+
+def sources(untrimmed_bytes: int) -> tuple[tuple[str, str], ...]:
+    """``untrimmed_bytes``: of the stripped unfolded link. A rest also lists its functions."""
+    blocks = untrimmed_bytes * 17 // 16 // BLOCK_BYTES + 6
+    sizes = f"#define MEGTRIM_BLOCKS {blocks}\n#define MEGTRIM_IMPORTS {IMPORTS}\n"
+    return (("megtrim_rest.c", f"{sizes}{RUNTIME}"),)
+
+
+def layout(*, by_lld: bool, shared: bool = False) -> str:
+    """Return the script for a linker. GNU ld does not move the loader's table, and takes no second
+    version script: a shared object's own one may hide all names that it does not know.
+    """
+    tables = _LOADERS_TABLE if by_lld else f"\n  .eh_frame_hdr {_NEXT_PAGE}"
+    return _SCRIPT % tables + (_EXPORT if by_lld and shared else "")
+
+
+def flags(*, by_lld: bool, shared: bool) -> tuple[str, ...]:
+    """A shared object is never unloaded: faults need the handler that is in it. The loader's table
+    is cut as it is, not packed.
+    """
+    wraps = tuple(f"-Wl,--wrap={name}" for name in _WRAPPED)
+    wraps += tuple(f"-Wl,--undefined={name}" for name in _WRAPPED if name != "signal")
+    wraps += ("-Wl,--pack-dyn-relocs=none",) if by_lld else ()
+    return (*wraps, "-Wl,-z,nodelete") if shared else wraps
+
+
+def forget(data: bytes, names: Collection[str], *, source: str) -> list[Edit]:
+    """Return the edits after which the functions refer to nothing in a copy of ``data``.
+
+    Raises InputError for a damaged object or archive.
+    """
+
+    def find(_: str, unit: Object) -> Iterator[Edit]:
+        for at in sorted(_find_deferred(unit, names)):
+            for table in unit.relocated.get(at, ()):
+                size_at = unit.header_at(table) + unit.fields.size_at
+                yield size_at, bytes(unit.fields.word.size)
+
+    return _find_edits(data, find, source)
+
+
+def edits(
+    data: bytes,
+    names: Collection[str],
+    needed: Container[tuple[str, str]] | None,
+    near: Container[str],
+    *,
+    source: str,
+) -> list[Edit]:
+    """Return the edits that rename the sections of the functions in a copy of ``data``, and those
+    by which code computes the addresses of what is ``near``.
+
+    A section is renamed if all functions in it are among ``names``, and one of read-only data if
+    it, with its member's name before its own, is not ``needed``; None: all are. Raises InputError
+    for a damaged object or archive.
+    """
+
+    def find(member: str, unit: Object) -> Iterator[Edit]:
+        moved = dict.fromkeys(_find_deferred(unit, names), _MARK)
+        for at, each in enumerate(unit.sections):
+            if needed is not None and _is_data(each) and (member, each.name) not in needed:
+                moved[at] = _DATA_MARK
+        yield from _rename(unit, moved)
+        yield from _address(unit, near)
+
+    return _find_edits(data, find, source)
+
+
+def _find_edits(
+    data: bytes, find: Callable[[str, Object], Iterator[Edit]], source: str
+) -> list[Edit]:
+    view = memoryview(data)
+    try:
+        return [
+            (start + at, new)
+            for member, start, end in members(view)
+            if (unit := open_object(bytes(view[start:end])))
+            for at, new in find(member, unit)
+        ]
+    except DAMAGE:
+        msg = f"{source}: a damaged object or archive"
+        raise InputError(msg, hint="build it again") from None
+
+
+def _address(unit: Object, near: Container[str]) -> Iterator[Edit]:
+    """Let code for arm64 compute an address instead of loading it from the linker's table, which
+    has a word and a row of the loader's for it. Later linkers do so themselves.
+    """
+    table = unit.find_table(SYMBOL_TABLE)
+    if unit.machine != AARCH64 or table is None:
+        return
+    names = [
+        name if section or info >> 4 != _WEAK else ""
+        for name, info, section, _, _ in unit.entries(table)
+    ]
+    for at, filling in unit.relocated.items():
+        section = unit.sections[at]
+        content = unit.content(unit.sections[at])
+        found = [
+            (each, _NUMBER.unpack_from(content, each.address)[0])
+            for number in filling
+            for each in unit.relocations(unit.sections[number])
+            if each.kind in _BY_TABLE and names[each.symbol] in near
+        ]
+        stay = {
+            each.symbol
+            for each, code in found
+            if each.kind != _PAGE and (each.kind != _LOAD or code & _WORD_LOADS != _WORD_LOAD)
+        }
+        for each, code in found:
+            if each.symbol not in stay:
+                kind = _NUMBER.pack(_COMPUTED[each.kind])
+                yield each.entry + unit.fields.info_at, kind
+                if each.kind == _LOAD:
+                    added = _NUMBER.pack(code & ~_WORD_LOADS | _ADD)
+                    yield section.offset + each.address, added
+
+
+def _rename(unit: Object, moved: Mapping[int, bytes]) -> Iterator[Edit]:
+    """Mark the names of the sections, unless something else shares the bytes of one."""
+    texts = unit.section_names
+    symbols = unit.find_table(SYMBOL_TABLE)
+    if texts is None:
+        return
+    users = [
+        (unit.name_at(at), at in moved or _fills(each, moved))
+        for at, each in enumerate(unit.sections)
+    ]
+    if symbols and unit.symbol_names == texts:
+        users += [(name, False) for name, *_ in _SYMBOL.iter_unpack(unit.content(symbols))]
+    users.sort()
+    content = unit.content(texts)
+    for at, mark in sorted(moved.items()):
+        place = unit.name_at(at)
+        begin = bisect_left(users, (content.rfind(b"\0", 0, place) + 1, False))
+        end = bisect_left(users, (place + len(mark), False))
+        if all(ours for _, ours in users[begin:end]):
+            yield texts.offset + place, mark
+
+
+def _find_deferred(unit: Object, names: Collection[str]) -> set[int]:
+    functions: dict[int, list[str]] = {}
+    for symbol in unit.find_symbols().values():
+        if symbol.kind == _FUNCTION:
+            functions.setdefault(symbol.section, []).append(symbol.name)
+    moved = {
+        at
+        for at, held in functions.items()
+        if _is_code(unit.sections[at]) and all(name in names for name in held)
+    }
+    own = {unit.sections[at].name.removeprefix(_TEXT) for at in moved}
+    for at, each in enumerate(unit.sections):
+        name = each.name.removeprefix(_EXCEPTIONS)
+        if name != each.name and name in own - {""}:
+            moved.add(at)
+    return moved
+
+
+def _is_data(section: PlacedSection) -> bool:
+    flags = section.flags & (ALLOCATED | EXECUTED | WRITTEN | _THREAD_LOCAL)
+    named = f"{section.name}."
+    return section.kind == PROGBITS and (
+        (named.startswith(".rodata.") and flags == ALLOCATED)
+        or (named.startswith(".data.rel.ro.") and flags == ALLOCATED | WRITTEN)
+    )
+
+
+def _is_code(section: PlacedSection) -> bool:
+    code = ALLOCATED | EXECUTED
+    named = f"{section.name}.".startswith(f"{_TEXT}.")
+    return named and section.kind == PROGBITS and section.flags & (code | WRITTEN) == code
+
+
+def _fills(section: PlacedSection, moved: Container[int]) -> bool:
+    return section.kind == RELOCATIONS_WITH_ADDENDS and section.info in moved
+
+
+def prove(
+    before: FunctionTable,
+    after: FunctionTable,
+    deferred: Collection[str],
+    place: range,
+    *,
+    source: str,
+) -> None:
+    """Compare the unfolded link with the one whose functions ``deferred`` lie in ``place``.
+
+    Raises ProductFailure.
+    """
+    held = {each.name for each in after.functions if each.address in place}
+    new = {each for each in after.exported - before.exported if not each.startswith(_OURS)}
+    expected = before.registrations
+    for wrong, problem in (
+        (held - {*deferred}, "functions that are to stay lie in the rest"),
+        (before.exported - after.exported, "names are no longer exported"),
+        (new, "names became exported"),
+        (() if held else deferred, "functions that are to be deferred are still there"),
+        (() if after.registrations >= expected else ("main",), "less is called before main"),
+    ):
+        if wrong:
+            msg = f"{source}: its functions cannot be deferred: {problem}, {brief(min(wrong))}"
+            raise ProductFailure(msg, hint=HINT)
+
+
+def find_place(data: bytes, *, source: str) -> range:
+    """Return the addresses of what is deferred in a linked file."""
+    try:
+        section = next(each for each in ElfLayout(data).sections if each.name == CODE)
+    except (*DAMAGE, StopIteration):
+        msg = f"{source}: nothing was deferred"
+        raise ProductFailure(msg, hint=HINT) from None
+    return range(section.address, section.address + section.size_bytes)

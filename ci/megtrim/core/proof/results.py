@@ -1,0 +1,146 @@
+"""What a scenario did on the trimmed program. Pure."""
+
+from datetime import date
+from typing import Annotated, Literal, assert_never
+
+from pydantic import Field
+
+from megtrim.core.chain.stage_result import StageResult
+from megtrim.core.checks.check import Check, DeviceIdentity, ScenarioOutcome
+from megtrim.core.checks.invocation import Invocation, ScenarioKind, suggest_for_scenario
+from megtrim.core.checks.statuses import CheckKind, CheckStatus, ScenarioStatus
+from megtrim.libs.programs.telemetry import Conditions
+from megtrim.libs.util.errors import EXIT_PASS, ProductFailure
+
+
+class ScenarioResult(ScenarioOutcome):
+    id: str
+    """MODEL/SCENARIO@CLASS."""
+    model: str
+    scenario: str
+    cpu_class: Annotated[str, Field(alias="class")]
+    arguments: tuple[str, ...]
+    device: str
+    regions: int
+    reproduce: str = ""
+    binding: str = ""
+    """The sha256 of all that it depends on except the device; empty if it was not reached."""
+
+
+class VerificationOutcome(ScenarioOutcome):
+    unexplained: bool = False
+    """It ended badly, and the profile build, which may explain it, was not at hand."""
+
+
+class VerifyResult(StageResult):
+    scenario: str
+    binding: str
+    day: date
+    device: DeviceIdentity
+    outcome: VerificationOutcome
+
+    @property
+    def exit_code(self) -> int:
+        passed = self.outcome.status is ScenarioStatus.PASS
+        return EXIT_PASS if passed else ProductFailure.exit_code
+
+
+_NO_TRAP = "ran to its end, no trap"
+_NOT_REACHED = "not reached, see {kind}"
+
+
+def scenario_checks(
+    scenario: ScenarioResult, *, invocation: Invocation, file: str, line: int, expired: bool
+) -> tuple[Check, ...]:
+    """``expired``: an unverified scenario's last proof is too old, which is a failure."""
+
+    def check(kind: ScenarioKind, status: CheckStatus, text: str) -> Check:
+        ended_here = status not in (CheckStatus.PASS, CheckStatus.SKIPPED)
+        # Only the verdict stage finds a proof too old; a run would only show the cause.
+        failed_by_age = kind is CheckKind.COVERAGE and status is CheckStatus.FAIL
+        timed = ended_here or (kind is CheckKind.TRAP and status is CheckStatus.PASS)
+        return Check(
+            id=f"{kind}:{scenario.id}",
+            kind=kind,
+            subject=scenario.id,
+            status=status,
+            text=text,
+            detail=detail(scenario) if ended_here else "",
+            hint=suggest_for_scenario(kind, invocation) if ended_here else "",
+            time_s=scenario.time_s if timed else 0.0,
+            file=file,
+            line=line,
+            reproduce=invocation.again("stage verdict") if failed_by_age else scenario.reproduce,
+        )
+
+    if scenario.status is ScenarioStatus.PASS:
+        return (
+            check(CheckKind.TRAP, CheckStatus.PASS, with_note(_NO_TRAP, scenario.conditions)),
+            check(CheckKind.PARITY, CheckStatus.PASS, scenario.text),
+        )
+    kind, status = _ending(scenario.status, expired=expired)
+    ending = check(kind, status, scenario.text)
+    not_reached = _NOT_REACHED.format(kind=kind)
+    if kind is CheckKind.PARITY:
+        return (check(CheckKind.TRAP, CheckStatus.PASS, _NO_TRAP), ending)
+    parity = check(CheckKind.PARITY, CheckStatus.SKIPPED, not_reached)
+    if kind is CheckKind.TRAP:
+        return (ending, parity)
+    return (ending, check(CheckKind.TRAP, CheckStatus.SKIPPED, not_reached), parity)
+
+
+def _ending(
+    status: Literal[
+        ScenarioStatus.TRAP,
+        ScenarioStatus.PARITY,
+        ScenarioStatus.ENGINE_ERROR,
+        ScenarioStatus.TRACE,
+        ScenarioStatus.INFRASTRUCTURE,
+        ScenarioStatus.UNVERIFIED,
+    ],
+    *,
+    expired: bool,
+) -> tuple[ScenarioKind, CheckStatus]:
+    match status:
+        case ScenarioStatus.TRAP:
+            return CheckKind.TRAP, CheckStatus.FAIL
+        case ScenarioStatus.PARITY:
+            return CheckKind.PARITY, CheckStatus.FAIL
+        case ScenarioStatus.ENGINE_ERROR:
+            return CheckKind.ENGINE, CheckStatus.FAIL
+        case ScenarioStatus.TRACE:
+            return CheckKind.TRACE, CheckStatus.FAIL
+        case ScenarioStatus.INFRASTRUCTURE if not expired:
+            return CheckKind.DEVICE, CheckStatus.INFRASTRUCTURE
+        case ScenarioStatus.INFRASTRUCTURE | ScenarioStatus.UNVERIFIED:
+            return CheckKind.COVERAGE, CheckStatus.FAIL if expired else CheckStatus.UNVERIFIED
+        case _:
+            assert_never(status)
+
+
+def with_note(text: str, conditions: Conditions | None) -> str:
+    note = conditions.note if conditions else ""
+    return f"{text}; {note}" if note else text
+
+
+def detail(scenario: ScenarioResult) -> str:
+    arguments = " ".join(scenario.arguments) or "none"
+    lines = [f"model: {scenario.model}", f"arguments: {arguments}", f"device: {scenario.device}"]
+    if scenario.attempts:
+        lines += ["attempts:", *(f"  {attempt}" for attempt in scenario.attempts)]
+    if scenario.missing_regions:
+        lines.append(f"regions that are needed and were not kept: {len(scenario.missing_regions)}")
+        lines += [f"  {region}" for region in scenario.missing_regions]
+    differing = [output for output in scenario.outputs if not output.equal]
+    for output in differing:
+        largest = output.largest_difference
+        shown = "not comparable" if largest is None else f"largest difference {largest:g}"
+        lines.append(f"output {output.name}: {output.size_bytes} bytes, {shown}")
+    if scenario.conditions is not None:
+        measured = (*scenario.conditions.lines(), scenario.conditions.note)
+        lines += ["measured before and after:", *(f"  {line}" for line in measured if line)]
+    if scenario.crash.strip():
+        lines += ["crash:", *(f"  {line}" for line in scenario.crash.splitlines())]
+    if scenario.log_tail.strip():
+        lines += ["end of the log:", scenario.log_tail.rstrip("\n")]
+    return "\n".join(lines)

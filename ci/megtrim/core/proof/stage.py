@@ -1,0 +1,140 @@
+"""Stage `verify`: each scenario runs on the plain and on the reduced build.
+
+A run that ends badly is explained by the *profile* build: a minimum-size build traps on any error
+and prints nothing.
+"""
+
+import shutil
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+from megtrim.core.chain.filenames import CACHE_FILE, KEEP_SET_FILE
+from megtrim.core.chain.graph import (
+    PLAIN,
+    PROFILE,
+    REDUCED,
+    Task,
+    defers_functions,
+    keep_task,
+    search_task,
+    trims_functions,
+)
+from megtrim.core.chain.result_store import StageFolder, code_digest
+from megtrim.core.chain.session import Session, scenario_inputs
+from megtrim.core.checks.check import DeviceIdentity
+from megtrim.core.checks.statuses import ScenarioStatus
+from megtrim.core.config.scenarios import Scenario
+from megtrim.core.proof.results import VerificationOutcome, VerifyResult
+from megtrim.core.proof.trap_diagnosis import ensure_named_program
+from megtrim.core.proof.verification import TrapBeforeFailure, VerificationCase, prove
+from megtrim.core.trim.builds import applications
+from megtrim.core.trim.runs.execution import RunResult
+from megtrim.core.trim.runs.scenario_runs import (
+    cache_of,
+    expect_as_traced,
+    make_run_spec,
+    scenario_of,
+)
+from megtrim.engines.megengine.regions.keepset_files import read_keep_set
+from megtrim.lab.evidence.binding import binding
+from megtrim.places.devices.device import Lease
+from megtrim.places.devices.retry import keep_first_failure, run_with_retries
+
+_Ended = tuple[DeviceIdentity, VerificationOutcome]
+
+
+def inputs(task: Task, session: Session) -> dict[str, str]:
+    return named_inputs(scenario_of(task), session) | {
+        # What is said of a trap: a committed list may lack what a scenario runs.
+        "committed": str(session.request.options.committed)
+    }
+
+
+def named_inputs(scenario: Scenario, session: Session) -> dict[str, str]:
+    named = scenario_inputs(scenario, session)
+    if scenario.searches:
+        named["algorithm cache"] = session.results.done[search_task(scenario)].files[CACHE_FILE]
+    return named | {
+        **applications.digests(scenario, session, PLAIN, "plain"),
+        **applications.digests(scenario, session, REDUCED, "reduced"),
+        "keep set": _keep_set(session).files[KEEP_SET_FILE],
+        "tolerance": repr(scenario.settings.allowed),
+        # A proof of another version, which may have compared otherwise, proves nothing to this one.
+        "megtrim": code_digest(),
+    }
+
+
+def work(task: Task, session: Session, folder: Path) -> VerifyResult:
+    scenario = scenario_of(task)
+    keep = read_keep_set(_keep_set(session).file(KEEP_SET_FILE))
+    expect_as_traced(scenario, session, keep)
+
+    def note(build: str, seen: RunResult) -> None:
+        log = f"{seen.run.stdout}{seen.run.stderr}exit status {seen.run.rc}\n"
+        (folder / f"{build}.log").write_text(log, encoding="utf-8")
+        outputs = folder / build
+        shutil.rmtree(outputs, ignore_errors=True)  # of an attempt whose machine failed
+        outputs.mkdir()
+        for output, data in seen.outputs.items():
+            (outputs / output).write_bytes(data)
+
+    def find_program(made: StageFolder | None) -> Path | None:
+        return applications.program(scenario, session.request, made) if made else None
+
+    trimmed = trims_functions(session.request.config)
+    trial = VerificationCase(
+        spec=make_run_spec(
+            scenario,
+            session,
+            applications.program(scenario, session.request, session.results.done[PLAIN]),
+            cache=cache_of(scenario, session),
+        ),
+        reduced=applications.program(scenario, session.request, session.results.done[REDUCED]),
+        # Where functions are trimmed, what is missing is asked of the named link first.
+        profile=None if trimmed else find_program(session.results.done.get(PROFILE)),
+        keep=keep,
+        tolerance=scenario.settings.allowed,
+        rest=defers_functions(session.request.config),
+        committed=session.request.options.committed,
+    )
+
+    def prove_case(trial: VerificationCase, seen: list[_Ended]) -> _Ended:
+        def attempt(lease: Lease) -> _Ended:
+            device = DeviceIdentity(name=lease.name, kind=lease.kind, facts=lease.facts())
+            try:
+                return device, prove(trial, lease, note)
+            except TrapBeforeFailure as trap:
+                seen.append((device, trap.outcome))
+                raise
+
+        device = session.services.device(scenario)
+        say = session.services.console.say
+        again = partial(run_with_retries, device, attempt, say=say)
+        return keep_first_failure(
+            seen, again, good=lambda ended: ended[1].status is ScenarioStatus.PASS
+        )
+
+    device, outcome = prove_case(trial, [])
+    # What explains is made while no phone waits for a compiler; then all of it runs once more on
+    # one machine.
+    if outcome.unexplained and trimmed:
+        trial = replace(
+            trial,
+            named=ensure_named_program(scenario, session),
+            profile=find_program(session.results.done.get(PROFILE)),
+        )
+        device, outcome = prove_case(trial, [(device, outcome)])
+    if outcome.unexplained and (profile := find_program(session.results.obtain(PROFILE))):
+        device, outcome = prove_case(replace(trial, profile=profile), [(device, outcome)])
+    return VerifyResult(
+        scenario=scenario.id,
+        binding=binding(named_inputs(scenario, session)),
+        day=session.request.today,
+        device=device,
+        outcome=outcome,
+    )
+
+
+def _keep_set(session: Session) -> StageFolder:
+    return session.results.done[keep_task(session.request.config)]

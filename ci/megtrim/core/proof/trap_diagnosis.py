@@ -1,0 +1,180 @@
+"""Explains a bad end of a trimmed build, without a device: whoever asks makes the runs."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+from megtrim.core.build_spec import Link, Variant
+from megtrim.core.chain.filenames import DROPPED_FILE
+from megtrim.core.chain.graph import NAMED, trims_functions
+from megtrim.core.chain.session import Session
+from megtrim.core.checks.statuses import ScenarioStatus
+from megtrim.core.config.scenarios import Scenario
+from megtrim.core.functions import linker_script
+from megtrim.core.trim.builds import applications, links
+from megtrim.core.trim.runs.execution import RunResult
+from megtrim.engines.megengine.regions.keepset import KeepSet, missing
+from megtrim.engines.megengine.regions.region import Region
+from megtrim.engines.megengine.regions.trace import parse_trace
+from megtrim.lab.evidence.limits import read_text
+from megtrim.libs.elf.symbol_names import readable
+from megtrim.libs.programs.exit_status import ProgramRun, RunOutcome, ending, error_message
+from megtrim.libs.util.errors import InputError, MegtrimError
+from megtrim.libs.util.value import Value
+from megtrim.libs.util.wording import count
+
+_HOW_TO_NAME = "to verify it where the engine can be built names it"
+_NOT_LISTED = "the keep set does not list it"
+_NOT_RUN = "no scenario ran it"
+_NOT_COMMITTED = "the committed keep set does not list it"
+
+Again = Callable[[str, Path], RunResult]
+"""Makes the same run of another program: the build's name, and its file."""
+
+
+class SymbolizingLink(Value):
+    program: Path
+    dropped: tuple[str, ...]
+    """Linkage names, by the number that is said."""
+
+    def missing(self, run: ProgramRun) -> str | None:
+        return linker_script.not_kept(run.stderr, self.dropped)
+
+
+def read_named(program: Path, listed: Path) -> SymbolizingLink:
+    text = read_text(listed, hint="it is the list that was made with the link")
+    return SymbolizingLink(program=program, dropped=tuple(text.split()))
+
+
+class Diagnosis(Value):
+    status: ScenarioStatus
+    text: str
+    log: str
+    missing: tuple[str, ...] = ()
+    function: str = ""
+    """The one that was called and is not kept, as people read it."""
+    unexplained: bool = False
+    lacking_operators: tuple[str, ...] = ()
+
+
+def diagnose(
+    reduced: ProgramRun,
+    again: Again,
+    keep: KeepSet,
+    *,
+    named: SymbolizingLink | None,
+    profile: Callable[[], Path | None],
+    lacking_operators: tuple[str, ...] = (),
+    why: str = _NOT_LISTED,
+) -> Diagnosis:
+    """Ask the named link; where it names no function, tell by difference.
+
+    ``named`` is None where no function is trimmed; ``profile`` is called only where it is needed,
+    for it may have to build. ``why`` a function is not kept: a committed keep set may lack what a
+    scenario runs, and a quick look has none that a person knows.
+    """
+    if named and (name := named.missing(again(Link.NAMED, named.program).run)):
+        return _not_kept(reduced, name, why)
+    program = profile()
+    if program is None:
+        return diagnose_without_profile(reduced)
+    traced = again(Variant.PROFILE, program)
+    return explain(reduced, traced, keep, lacking_operators=lacking_operators)
+
+
+def why_not_kept(*, committed: bool, quick: bool = False) -> str:
+    if quick:
+        return _NOT_RUN  # there is no keep set to look into
+    return _NOT_COMMITTED if committed else _NOT_LISTED
+
+
+def explain(
+    reduced: ProgramRun,
+    profile: RunResult,
+    keep: KeepSet,
+    *,
+    lacking_operators: tuple[str, ...] = (),
+) -> Diagnosis:
+    """Name what the same run needs and the keep set does not hold.
+
+    What the profile build cannot run either is the engine's own error, whatever is missing.
+    """
+    how = _how(reduced)
+    if ending(profile.run) is not RunOutcome.PASSED:
+        said = error_message(profile.run.stderr) or f"it ended with {profile.run.rc}"
+        text = f"{how}, and the profile build fails too: {said}"
+        return Diagnosis(status=ScenarioStatus.ENGINE_ERROR, text=text, log=profile.run.stderr)
+    lacking = _lacking(profile, keep)
+    if lacking or lacking_operators:
+        needed = ((lacking, "region"), (lacking_operators, "operator"))
+        counts = " and ".join(count(len(things), noun) for things, noun in needed if things)
+        verb = "is" if len(lacking) + len(lacking_operators) == 1 else "are"
+        text = f"{how}: {counts} it needs {verb} not in the keep set"
+        return Diagnosis(
+            status=ScenarioStatus.TRAP,
+            text=text,
+            log=profile.run.stderr,
+            missing=tuple(str(region) for region in lacking),
+            lacking_operators=lacking_operators,
+        )
+    if ending(reduced) is RunOutcome.TRAP and keep.functions():
+        text = f"{how}: a function that the keep set does not list is gone; no region is missing"
+        return Diagnosis(status=ScenarioStatus.TRAP, text=text, log=reduced.stderr)
+    text = f"{how}; the profile build runs it, and nothing is missing from the keep set"
+    return Diagnosis(status=ScenarioStatus.ENGINE_ERROR, text=text, log=reduced.stderr)
+
+
+def diagnose_without_profile(reduced: ProgramRun) -> Diagnosis:
+    trapped = ending(reduced) is RunOutcome.TRAP
+    text = f"{_how(reduced)}; no profile build is at hand to name what it needs: {_HOW_TO_NAME}"
+    status = ScenarioStatus.TRAP if trapped else ScenarioStatus.ENGINE_ERROR
+    return Diagnosis(status=status, text=text, log=reduced.stderr, unexplained=True)
+
+
+def _not_kept(reduced: ProgramRun, name: str, why: str) -> Diagnosis:
+    try:
+        function = readable(name)
+    except InputError:
+        function = name  # a trap is reported, whatever the machine has to make names readable
+    text = f"{_how(reduced)}: the function {function} is not kept, for {why}"
+    return Diagnosis(status=ScenarioStatus.TRAP, text=text, log=reduced.stderr, function=function)
+
+
+def _lacking(profile: RunResult, keep: KeepSet) -> tuple[Region, ...]:
+    # A profile build that crashed leaves no trace, or half of one: then nothing can be subtracted.
+    # Nor can it where no region is trimmed: none is on the list.
+    if profile.trace is None or not keep.regions():
+        return ()
+    try:
+        trace = parse_trace(profile.trace, source="trace of the failing run")
+    except MegtrimError:
+        return ()
+    return missing(keep, trace.regions)
+
+
+def _how(run: ProgramRun) -> str:
+    match ending(run):
+        case RunOutcome.TRAP:
+            return "it trapped"
+        case RunOutcome.TIMEOUT:
+            return f"it did not end within {run.wall_s:.0f} s"
+        case _:
+            return f"it ended with {run.rc}"
+
+
+def ensure_named_program(scenario: Scenario, session: Session) -> SymbolizingLink | None:
+    """Link the named program now if need be; None: no function is trimmed."""
+    return named_program(applications.name_of(scenario, session.request), session)
+
+
+def named_program(name: str, session: Session) -> SymbolizingLink | None:
+    """``name`` is the program's; its functions may be a shared object's, which is next to it."""
+    files = named_files(name, session)
+    return read_named(*files) if files else None
+
+
+def named_files(name: str, session: Session) -> tuple[Path, Path] | None:
+    listed = DROPPED_FILE.format(target=applications.find_holder(name, session))
+    made = session.results.obtain(NAMED) if trims_functions(session.request.config) else None
+    if made is None or listed not in made.files:
+        return None
+    return made.file(links.locate_unstripped(Link.NAMED, name)), made.file(listed)

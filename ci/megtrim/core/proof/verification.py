@@ -1,0 +1,220 @@
+"""Proving a reduced program on a device: run plain and reduced, compare, explain a bad end.
+
+It needs no configuration: the stage ``verify`` and a device job, which has a bundle, share it.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+from megtrim.core.build_spec import Variant
+from megtrim.core.checks.statuses import ScenarioStatus
+from megtrim.core.proof.results import VerificationOutcome
+from megtrim.core.proof.trap_diagnosis import (
+    Diagnosis,
+    SymbolizingLink,
+    diagnose,
+    diagnose_without_profile,
+    why_not_kept,
+)
+from megtrim.core.trim.runs.execution import RunResult, RunSpec, run_on
+from megtrim.engines.megengine.load_and_run.dump import Comparison, compare, parse_dump, refusal
+from megtrim.engines.megengine.regions.keepset import KeepSet
+from megtrim.lab.evidence.limits import clean_log
+from megtrim.libs.programs import app_outputs
+from megtrim.libs.programs.exit_status import RunOutcome, ending
+from megtrim.libs.programs.parity import OutputResult, Tolerance
+from megtrim.libs.util.errors import InfrastructureFailure, InputError
+from megtrim.libs.util.value import Value
+from megtrim.libs.util.wording import count
+from megtrim.places.devices.device import Lease
+from megtrim.places.devices.retry import ProgramKilled
+
+_TAIL_LINES = 30
+_RUNS_OF_KILLED = 3
+"""Runs of a reduced program that is killed, each with a run of the plain program as its control."""
+
+Note = Callable[[str, RunResult], None]
+
+
+class VerificationCase(Value):
+    spec: RunSpec
+    """Of the plain program."""
+    reduced: Path
+    profile: Path | None
+    """Explains a bad end; None: it is not at hand."""
+    keep: KeepSet
+    tolerance: Tolerance
+    rest: bool = False
+    """It has one: it runs without it, and then with it."""
+    named: SymbolizingLink | None = None
+    committed: bool = False
+
+
+class TrapBeforeFailure(InfrastructureFailure):
+    """The machine failed, and a trap had been seen there: the next try might not show it."""
+
+    def __init__(self, failure: InfrastructureFailure, outcome: VerificationOutcome) -> None:
+        super().__init__(failure.message, hint=failure.hint, attempts=failure.attempts)
+        self.outcome = outcome
+
+
+class OutputComparison(Value):
+    status: ScenarioStatus
+    text: str
+    outputs: tuple[OutputResult, ...]
+
+
+def prove(trial: VerificationCase, lease: Lease, note: Note) -> VerificationOutcome:
+    """A product failure is a result. Raises TrapBeforeFailure if the machine fails after a trap."""
+    plain = run_on(lease, trial.spec)
+    note(Variant.PLAIN, plain)
+    if ending(plain.run) is not RunOutcome.PASSED:
+        text = f"the plain build ended with {plain.run.rc} ({ending(plain.run)})"
+        found = Diagnosis(status=ScenarioStatus.ENGINE_ERROR, text=text, log=plain.run.stderr)
+        return _record_failure(found, plain)
+    reduced = _run_reduced(trial, lease)
+    if isinstance(reduced, ProgramKilled):
+        text = f"{reduced.message}, in each of {_RUNS_OF_KILLED} runs; the plain build lived"
+        found = Diagnosis(status=ScenarioStatus.ENGINE_ERROR, text=text, log="")
+        return _record_failure(found, plain)
+    note(Variant.REDUCED, reduced)
+    if ending(reduced.run) is not RunOutcome.PASSED:
+        return _record_failure(_diagnose(trial, lease, reduced, note), reduced)
+    compared = compare_outputs(plain, reduced, trial.tolerance, application=trial.spec.application)
+    text = compared.text
+    if trial.rest and compared.status is ScenarioStatus.PASS:
+        whole = run_on(lease, replace(trial.spec.with_program(trial.reduced), with_rest=True))
+        note("with rest", whole)
+        if ending(whole.run) is not RunOutcome.PASSED:
+            text = f"{text} without its rest; with it, it ended with {whole.run.rc}"
+            found = Diagnosis(status=ScenarioStatus.ENGINE_ERROR, text=text, log=whole.run.stderr)
+            return _record_failure(found, whole)
+        compared = compare_outputs(
+            plain, whole, trial.tolerance, application=trial.spec.application
+        )
+        text = f"{compared.text}, without its rest and with it"
+        if compared.status is not ScenarioStatus.PASS:
+            text = f"with its rest: {compared.text}"
+    return VerificationOutcome(
+        status=compared.status,
+        text=text,
+        outputs=compared.outputs,
+        time_s=reduced.run.wall_s,
+        conditions=reduced.run.conditions,
+        crash=reduced.run.crash,
+    )
+
+
+def _run_reduced(trial: VerificationCase, lease: Lease) -> RunResult | ProgramKilled:
+    """Return how the program was killed if it is each time, and plain never.
+
+    A machine that kills the plain program, too, is to blame: raises ProgramKilled.
+    """
+    left = _RUNS_OF_KILLED
+    while True:
+        try:
+            return run_on(lease, trial.spec.with_program(trial.reduced))
+        except ProgramKilled as killed:
+            control = run_on(lease, trial.spec)
+            if ending(control.run) is not RunOutcome.PASSED:
+                raise
+            left -= 1
+            if not left:
+                return killed
+
+
+def _diagnose(trial: VerificationCase, lease: Lease, reduced: RunResult, note: Note) -> Diagnosis:
+    def again(build: str, program: Path) -> RunResult:
+        seen = run_on(lease, trial.spec.with_program(program))
+        note(build, seen)
+        return seen
+
+    try:
+        return diagnose(
+            reduced.run,
+            again,
+            trial.keep,
+            named=trial.named,
+            profile=lambda: trial.profile,
+            why=why_not_kept(committed=trial.committed),
+        )
+    except InfrastructureFailure as failure:
+        # A trap is the program's own; any other end may have been the machine's that now failed.
+        if ending(reduced.run) is not RunOutcome.TRAP:
+            raise
+        text = f"it trapped; what it needs is not known: {failure.message}"
+        found = replace(diagnose_without_profile(reduced.run), text=text, unexplained=False)
+        raise TrapBeforeFailure(failure, _record_failure(found, reduced)) from failure
+
+
+def _record_failure(diagnosis: Diagnosis, last: RunResult) -> VerificationOutcome:
+    tail = clean_log("\n".join(diagnosis.log.splitlines()[-_TAIL_LINES:]))
+    return VerificationOutcome(
+        status=diagnosis.status,
+        text=diagnosis.text,
+        missing_regions=diagnosis.missing,
+        unexplained=diagnosis.unexplained,
+        log_tail=tail,
+        time_s=last.run.wall_s,
+        conditions=last.run.conditions,
+        crash=last.run.crash,
+    )
+
+
+def compare_outputs(
+    plain: RunResult, reduced: RunResult, tolerance: Tolerance, *, application: bool = False
+) -> OutputComparison:
+    problems = []
+    if not plain.outputs:
+        how = "wrote" if application else "dumped"
+        problems.append(f"the plain build {how} no output")
+    judge = _judged_file if application else _judged_dump
+    names = sorted({*plain.outputs, *reduced.outputs})
+    rows = []
+    for name in names:
+        if name not in plain.outputs or name not in reduced.outputs:
+            where = "plain" if name in plain.outputs else "reduced"
+            problems.append(f"output {name} came from the {where} build alone")
+            continue
+        try:
+            size_bytes, found, unfit = judge(name, plain, reduced, tolerance)
+        except InputError as error:
+            problems.append(error.message)
+            continue
+        difference = found.largest_difference if math.isfinite(found.largest_difference) else None
+        row = OutputResult(
+            name=name, size_bytes=size_bytes, equal=found.equal, largest_difference=difference
+        )
+        rows.append(row)
+        if unfit:
+            problems.append(f"{unfit}: that proves nothing")
+        elif not found.equal:
+            problems.append(f"output {name}: {found.text}")
+    total = sum(row.size_bytes for row in rows)
+    exact = "equal to the last bit" if tolerance.is_exact else f"equal within {tolerance}"
+    counted = count(len(rows), "output" if application else "tensor")
+    return OutputComparison(
+        status=ScenarioStatus.PARITY if problems else ScenarioStatus.PASS,
+        text="; ".join(problems) or f"outputs {exact} ({counted}, {total:,} bytes)",
+        outputs=tuple(rows),
+    )
+
+
+def _judged_dump(
+    name: str, plain: RunResult, reduced: RunResult, tolerance: Tolerance
+) -> tuple[int, Comparison, str | None]:
+    expected = parse_dump(plain.outputs[name], name=name, source=f"plain output {name}")
+    actual = parse_dump(reduced.outputs[name], name=name, source=f"reduced output {name}")
+    return len(expected.data), compare(expected, actual, tolerance), refusal(expected, tolerance)
+
+
+def _judged_file(
+    name: str, plain: RunResult, reduced: RunResult, tolerance: Tolerance
+) -> tuple[int, Comparison, str | None]:
+    parse = app_outputs.parse_written
+    expected = parse(plain.outputs[name], name=name, source=f"plain output {name}")
+    actual = parse(reduced.outputs[name], name=name, source=f"reduced output {name}")
+    found = app_outputs.compare(expected, actual, tolerance)
+    return len(expected.data), found, app_outputs.refusal(expected, tolerance)

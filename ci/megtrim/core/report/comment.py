@@ -1,0 +1,480 @@
+"""The verdict as the one comment on a pull request; ``report.md`` and the job summary are the same.
+
+A part that does not fit is omitted whole; :mod:`megtrim.libs.render.markup` escapes every text. Pure.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import TypeVar
+
+from megtrim.core.build_spec import Origin
+from megtrim.core.checks.check import Check, DeviceIdentity
+from megtrim.core.checks.statuses import (
+    CHECK_SIGNS,
+    MEANINGS,
+    SCENARIO_STATUSES,
+    VERDICT_SIGNS,
+    CheckKind,
+    CheckStatus,
+    ScenarioStatus,
+    VerdictKind,
+    exit_code,
+)
+from megtrim.core.config.config_id import id_of
+from megtrim.core.config.units import WORK, format_bytes
+from megtrim.core.proof.results import ScenarioResult, with_note
+from megtrim.core.size.report import budgets
+from megtrim.core.size.report import tables as sizes
+from megtrim.core.size.rows import VariantSize, name_subject
+from megtrim.core.trim.results import OperatorUse, RegionsUse, TagUse
+from megtrim.core.verdict.model import Verdict
+from megtrim.core.verdict.wording import (
+    describe_origin,
+    describe_rebuild,
+    growth_of,
+    list_trimmed,
+    list_urgent,
+)
+from megtrim.libs.render.formatting import (
+    align_columns,
+    group_digits,
+    kept_of_held,
+    percent,
+    seconds,
+)
+from megtrim.libs.render.markup import (
+    MOST_ROWS,
+    block,
+    bounded_table,
+    code,
+    code_in_title,
+    command,
+    fold,
+    link,
+    one_line,
+    path_in_repository,
+    prose,
+)
+from megtrim.libs.util.errors import EXIT_PASS
+from megtrim.libs.util.value import Value
+from megtrim.times.neighbours import model as neighbours
+from megtrim.times.report import tables as performance_tables
+
+T = TypeVar("T")
+
+LIMIT = 60_000
+"""Bytes of UTF-8. A comment may have 65,536 characters, however GitHub counts them."""
+
+_NOTE_ROOM = 500
+_MOST_CHECKS = 10
+_MOST_LINES = 20
+_MOST_MISSING = 50
+_MOST_DETAIL = 2_000
+_MOST_COMMAND = 2_000
+_MOST_TITLE = 300
+
+_QUIET_ON_DEVICES = (
+    CheckStatus.UNVERIFIED,
+    CheckStatus.INCONCLUSIVE,
+    CheckStatus.PASS,
+    CheckStatus.SKIPPED,
+)
+
+
+class Links(Value):
+    run: str = ""
+    artifact: str = ""
+    """The run's artifact with the whole report, or empty."""
+
+
+NOWHERE = Links()
+
+
+def render(verdict: Verdict, *, links: Links = NOWHERE, measured: bool = False) -> str:
+    """``measured`` adds what a pull request does not change."""
+    last = close(verdict.origin, links)
+    shown, left_out = _fit(_parts(verdict, measured=measured), others=[last])
+    if left_out:
+        names = ", ".join(f"{name} ({n})" if n > 1 else name for name, n in left_out.items())
+        shown.append(f"*Left out, because a comment is bounded: {names}. The HTML report has all.*")
+    return "\n\n".join(part for part in (*shown, last) if part) + "\n"
+
+
+def _fit(
+    parts: Iterable[tuple[str, str]], *, others: Iterable[str]
+) -> tuple[list[str], Counter[str]]:
+    """Return the parts that fit into a comment, and how many of each name do not."""
+    shown: list[str] = []
+    left_out: Counter[str] = Counter()
+    room = LIMIT - _NOTE_ROOM - sum(len(part.encode()) + 2 for part in others)
+    for name, part in parts:
+        weight = len(part.encode()) + 2
+        if weight <= room:
+            shown.append(part)
+            room -= weight
+        else:
+            left_out[name] += 1
+    return shown, left_out
+
+
+def close(origin: Origin, links: Links) -> str:
+    of = prose(describe_origin(origin))
+    run = link("This run", links.run)
+    where = f"{run} has the rest." if run else ""
+    if links.artifact:
+        keeps = f"keeps the whole report as its artifact {code(links.artifact)}."
+        where = f"{run or 'This run'} {keeps}"
+    return " ".join(part for part in (of and f"{of}.", where) if part)
+
+
+def _parts(verdict: Verdict, *, measured: bool) -> Iterator[tuple[str, str]]:
+    yield "verdict", _opening(verdict)
+    if verdict.artifacts:
+        yield from _sizes(verdict)
+    attention = [check for check in list_urgent(verdict) if not _is_quiet(check)]
+    yield from (("check", _check(check, verdict)) for check in attention[:_MOST_CHECKS])
+    if attention[_MOST_CHECKS:]:
+        yield "further checks", _further(attention[_MOST_CHECKS:])
+    yield from (("budgets", part) for part in budgets.markdown(verdict))
+    if verdict.performance is not None:
+        yield "times in short", performance_tables.markdown_summary(verdict.performance)
+    if devices := _devices(verdict):
+        yield "devices", devices
+    if verdict.warnings:
+        yield "warnings", _list("Warnings", verdict.warnings, prose)
+    if verdict.scenarios:
+        yield "scenarios", scenarios(verdict)
+    if verdict.performance is not None:
+        yield from (("times", part) for part in performance_tables.markdown(verdict.performance))
+    if measured and verdict.neighbours:
+        yield "neighbours", neighbours.markdown(verdict.neighbours)
+    yield "what was kept", render_keep_set(verdict)
+    yield "engine, toolchain and devices", identity(verdict)
+
+
+def _sizes(verdict: Verdict) -> Iterator[tuple[str, str]]:
+    yield "table of sizes", sizes.table(verdict)
+    if advice := sizes.advise_on_growth(verdict):
+        yield "why sizes changed", advice
+    yield from (("price of what came in", part) for part in sizes.list_prices(verdict))
+    yield from (("what changed", part) for part in sizes.changes(verdict))
+
+
+def _opening(verdict: Verdict) -> str:
+    sign = VERDICT_SIGNS[verdict.verdict]
+    project = code(verdict.origin.project)
+    config = verdict.invocation.config
+    of = f" ({code(config)})" if id_of(config) else ""
+    speaks_for_itself = verdict.verdict in (VerdictKind.PASS, VerdictKind.FAIL)
+    meaning = "" if speaks_for_itself else f" {MEANINGS[verdict.verdict]}"
+    title = f"## {sign} megtrim: {verdict.verdict} for {project}{of}{_worst(verdict)}"
+    seen = f"{prose(f'{verdict.headline}.')}{meaning}"
+    glance = sizes.glance(verdict)
+    urgent = list_urgent(verdict)
+    # A size within its budget would be a green line above a failure.
+    sizes_first = not urgent or is_of_sizes(urgent[0])
+    parts = (glance, seen) if sizes_first else (seen, glance)
+    return "\n\n".join(part for part in (title, describe_next_step(verdict), *parts) if part)
+
+
+def _worst(verdict: Verdict) -> str:
+    urgent = list_urgent(verdict)
+    if urgent:
+        worst = urgent[0]
+        return f": {code(worst.id)}: {prose(one_line(worst.text, limit=_MOST_TITLE))}"
+    if verdict.verdict is not VerdictKind.PASS:
+        return ": no check passed"
+    count = len(verdict.warnings)
+    return f", with {group_digits(count)} warning{'s' * (count > 1)}" if count else ""
+
+
+def _check(check: Check, verdict: Verdict) -> str:
+    lines = [f"### {CHECK_SIGNS[check.status]}: {code(check.id)}", prose(check.text)]
+    if check.hint:
+        lines.append(f"What to do: {prose(check.hint)}")
+    if check.reproduce:
+        lines.append(f"To see it again:\n\n{block(command(check.reproduce), limit=_MOST_COMMAND)}")
+    mine = (s for s in verdict.scenarios if s.id == check.subject and s.missing_regions)
+    trapped = next(mine, None) if check.kind is CheckKind.TRAP else None
+    if trapped is not None:
+        lines.append(_missing_fold(trapped.missing_regions))
+        for title, text in (("Crash", trapped.crash), ("End of the log", trapped.log_tail)):
+            if text.strip():
+                lines.append(fold(title, block(text, limit=_MOST_DETAIL)))
+    elif check.detail:
+        lines.append(fold("Details", block(check.detail, limit=_MOST_DETAIL)))
+    return "\n\n".join(lines)
+
+
+def _missing_fold(missing: Sequence[str]) -> str:
+    shown = [one_line(region, limit=200) for region in missing[:_MOST_MISSING]]
+    if missing[_MOST_MISSING:]:
+        shown.append(f"and {group_digits(len(missing) - _MOST_MISSING)} more")
+    noun = "region" if len(missing) == 1 else "regions"
+    body = block("\n".join(shown), limit=(_MOST_MISSING + 1) * 300)
+    return fold(f"{group_digits(len(missing))} missing {noun}", body)
+
+
+def _further(checks: Sequence[Check]) -> str:
+    def row(check: Check) -> tuple[str, ...]:
+        return CHECK_SIGNS[check.status], code(check.id), prose(check.text)
+
+    rows = bounded_table(("result", "check", "seen"), checks, row)
+    return f"### Further checks to look at\n\n{rows}"
+
+
+def _is_quiet(check: Check) -> bool:
+    return check.kind is CheckKind.DEVICE and check.status in _QUIET_ON_DEVICES
+
+
+def _devices(verdict: Verdict) -> str:
+    by_text: dict[tuple[CheckStatus, str], list[str]] = {}
+    for status in _QUIET_ON_DEVICES:
+        for check in verdict.checks:
+            if check.kind is CheckKind.DEVICE and check.status is status:
+                by_text.setdefault((status, check.text), []).append(check.subject)
+
+    def line(entry: tuple[tuple[CheckStatus, str], list[str]]) -> str:
+        (status, text), of = entry
+        scenarios = code(of[0]) if len(of) == 1 else f"{group_digits(len(of))} scenarios"
+        return f"{CHECK_SIGNS[status]}: {prose(text)} ({scenarios})"
+
+    return _list("Devices", list(by_text.items()), line) if by_text else ""
+
+
+def _list(title: str, items: Sequence[T], line: Callable[[T], str]) -> str:
+    more = len(items) - _MOST_LINES
+    note = [f"{group_digits(more)} more in the HTML report"] if more > 0 else []
+    shown = (*map(line, items[:_MOST_LINES]), *note)
+    return f"### {title}\n\n" + "\n".join(f"- {text}" for text in shown)
+
+
+def scenarios(verdict: Verdict) -> str:
+    passed = sum(scenario.status is ScenarioStatus.PASS for scenario in verdict.scenarios)
+    title = f"Scenarios: {group_digits(passed)} of {group_digits(len(verdict.scenarios))} passed"
+    head = ("scenario", "result", "what was seen", "device", "regions>", "time>", "work>")
+    work = {row.name: prose(row.used_text) for row in verdict.budgets if row.measure == WORK}
+    width = len(head) - (not work)
+
+    def row(scenario: ScenarioResult) -> tuple[str, ...]:
+        return (*_scenario(scenario), work.get(f"{scenario.id} {WORK}", ""))[:width]
+
+    return fold(title, bounded_table(head[:width], verdict.scenarios, row))
+
+
+def _scenario(scenario: ScenarioResult) -> tuple[str, ...]:
+    return (
+        code(scenario.id),
+        CHECK_SIGNS[SCENARIO_STATUSES[scenario.status]],
+        prose(with_note(scenario.text, scenario.conditions)),
+        code(scenario.device),
+        group_digits(scenario.regions),
+        seconds(scenario.time_s),
+    )
+
+
+def render_keep_set(verdict: Verdict) -> str:
+    regions = verdict.regions
+    operators = verdict.operators
+    parts = [_tags(regions) if regions.kept else "No region was chosen by a trace."]
+    for name, uses in (
+        ("Operators", operators.kept),
+        ("Data types", operators.dtypes),
+        ("Elementwise modes", operators.elemwise_modes),
+    ):
+        parts.append(f"**{name}:** {_list_names(uses)}")
+    count = f": {kept_of_held(regions.kept, regions.held)} regions" if regions.kept else ""
+    return fold(f"What was kept{count}", "\n\n".join(parts))
+
+
+def _tags(regions: RegionsUse) -> str:
+    columns = 3 if regions.held else 2
+
+    def row(use: TagUse) -> tuple[str, ...]:
+        return (code(use.tag), group_digits(use.kept), group_digits(use.held))[:columns]
+
+    return bounded_table(("tag", "kept>", "held>")[:columns], regions.most_kept_first, row)
+
+
+def _list_names(uses: tuple[OperatorUse, ...]) -> str:
+    shown = ", ".join(code(use.name) for use in uses[:MOST_ROWS])
+    more = len(uses) - MOST_ROWS
+    return (shown or "all") + (f" and {group_digits(more)} more" if more > 0 else "")
+
+
+def identity(verdict: Verdict) -> str:
+    engine = verdict.engine
+    toolchain = verdict.toolchain
+    trim = verdict.trim
+    dirty = f", {group_digits(len(engine.dirty))} changed files" if engine.dirty else ""
+    rows = [
+        ("engine", f"{code(engine.kind)} {code(engine.commit or engine.digest)}{dirty}"),
+        ("header generation", str(engine.generation)),
+        ("toolchain", f"{code(toolchain.kind)} {code(toolchain.target)} {code(toolchain.version)}"),
+        *((("image", code(toolchain.image)),) if toolchain.image else ()),
+        ("trim", code(f"level {trim.level}, layout {trim.layout}, optimize {trim.optimize}")),
+        ("minimum size", "yes" if trim.minimum_size else "no"),
+        *((("switched off", code(", ".join(trim.switched_off))),) if trim.switched_off else ()),
+        *((("means", code(", ".join(trim.used))),) if trim.used else ()),
+        *(("not used", prose(each)) for each in trim.unused),
+        *((("compiled", describe_rebuild(verdict.rebuild)),) if verdict.rebuild else ()),
+        *(("device", _describe_device(device)) for device in verdict.devices),
+    ]
+    return fold("Engine, toolchain and devices", bounded_table(("what", "which"), rows, tuple))
+
+
+def _describe_device(device: DeviceIdentity) -> str:
+    facts = ", ".join(code(f"{name}: {value}") for name, value in sorted(device.facts.items()))
+    return f"{code(device.name)} ({code(device.kind)}) {facts}"
+
+
+_OF_BUDGETS = (CheckKind.SIZE, CheckKind.GROWTH)
+
+
+def is_of_sizes(check: Check) -> bool:
+    return check.kind in _OF_BUDGETS
+
+
+def describe_next_step(verdict: Verdict) -> str:
+    """Empty if nothing is to be done."""
+    urgent = list_urgent(verdict)
+    if not urgent or not urgent[0].hint:
+        return ""
+    worst = urgent[0]
+    parts = [f"**What to do:** {prose(worst.hint)}."]
+    if exit_code(verdict.verdict, verdict.unverified) == EXIT_PASS:
+        parts.append("Until then, this does not block the merge.")
+    if is_of_sizes(worst):
+        if causes := _name_causes(worst, verdict):
+            parts.insert(0, f"**Cause:** {causes}.")
+        file = path_in_repository(worst.file, verdict.invocation.config)
+        parts.append(f"The budget is at {code(f'{file}:{worst.line}')}.")
+    return " ".join(parts)
+
+
+def _name_causes(check: Check, verdict: Verdict) -> str:
+    """Empty if the file did not grow, or if the budget is of a part."""
+    found = (
+        size
+        for artifact, size in list_trimmed(verdict)
+        if name_subject(artifact, size.variant, "") == check.subject
+    )
+    size = next(found, None)
+    if size is None or (size.growth_bytes or 0) <= 0:
+        return ""
+    return sizes.name_causes(size, verdict.causes)
+
+
+_NO_VERDICT = "❌ no verdict"
+_WORST_FIRST = (
+    VerdictKind.FAIL,
+    None,
+    VerdictKind.UNVERIFIED,
+    VerdictKind.INCONCLUSIVE,
+    VerdictKind.PASS,
+)
+_BEST = _WORST_FIRST.index(VerdictKind.PASS)
+_HEAD = ("toolchain", "result", "artifact", "size>", "% of plain>", "change>", "to look at first")
+
+
+class ToolchainReport(Value):
+    name: str
+    verdict: Verdict | None
+    """None: it ended before one."""
+    page: str
+    """Its own comment, trusted Markdown."""
+
+    @property
+    def rank(self) -> int:
+        return _WORST_FIRST.index(None if self.verdict is None else self.verdict.verdict)
+
+    @property
+    def sign(self) -> str:
+        if self.verdict is None:
+            return _NO_VERDICT
+        return f"{VERDICT_SIGNS[self.verdict.verdict]} {self.verdict.verdict}"
+
+
+def find_worst(reports: Sequence[ToolchainReport]) -> ToolchainReport:
+    return min(reports, key=lambda each: each.rank)
+
+
+def render_joint(project: str, config: str, reports: Sequence[ToolchainReport]) -> str:
+    worst = find_worst(reports)
+    sign, _, word = worst.sign.partition(" ")
+    of = f" ({code(config)})" if id_of(config) else ""
+    among = f", the worst of {len(reports)} toolchains" if len(reports) > 1 else ""
+    which = f": {code(worst.name)}{among}" if worst.rank < _BEST else ""
+    title = f"## {sign} megtrim: {word} for {code(project)}{of}{which}"
+    step = describe_next_step(worst.verdict) if worst.verdict is not None else ""
+    parts = [title, *((step,) if step else ()), bounded_table(_HEAD, [*_rows(reports)], tuple)]
+    pages = (
+        (each.name, fold(f"{code_in_title(each.name)}: {each.sign}", each.page.strip()))
+        for each in sorted(reports, key=lambda each: each.rank)
+    )
+    shown, left_out = _fit(pages, others=parts)
+    parts += shown
+    if left_out:
+        names = ", ".join(map(code, [*left_out][:10]))
+        parts.append(f"*Left out, because a comment is bounded: {names}. Their reports have all.*")
+    return "\n\n".join(parts) + "\n"
+
+
+def _rows(reports: Sequence[ToolchainReport]) -> Iterator[tuple[str, ...]]:
+    for report in reports:
+        sizes = list_trimmed(report.verdict) if report.verdict is not None else ()
+        seen = _first_to_look_at(report.verdict)
+        for number, (artifact, size) in enumerate(sizes):
+            yield (
+                *((code(report.name), report.sign) if number == 0 else ("", "")),
+                code(artifact),
+                format_bytes(size.size_bytes),
+                percent(size.share),
+                _name_change(size, report.verdict),
+                seen if number == 0 else "",
+            )
+        if not sizes:
+            yield (code(report.name), report.sign, "", "", "", "", seen)
+
+
+def _name_change(size: VariantSize, verdict: Verdict | None) -> str:
+    causes = verdict.causes if verdict is not None and size.growth_bytes else ()
+    why = f" ({', '.join(causes)})" if causes else ""
+    return growth_of(size) + why
+
+
+def _first_to_look_at(verdict: Verdict | None) -> str:
+    if verdict is None:
+        return "its page below says why"
+    urgent = list_urgent(verdict)
+    if not urgent:
+        return ""
+    return f"{CHECK_SIGNS[urgent[0].status]}: {code(urgent[0].id)}: {prose(urgent[0].text)}"
+
+
+_TABLE_HEAD = ("toolchain", "artifact", "bytes", "size", "% of plain", "growth", "verdict")
+_WORDS = ("toolchain", "artifact", "verdict")
+NO_VERDICT = "none"
+
+
+def render_table(verdicts: Mapping[str, Verdict | None]) -> str:
+    """None stands for a run that ended before a verdict."""
+    rows = [row for name, verdict in verdicts.items() for row in _table_rows(name, verdict)]
+    return "\n".join(align_columns(_TABLE_HEAD, rows, _WORDS)) + "\n"
+
+
+def _table_rows(name: str, verdict: Verdict | None) -> Iterator[tuple[str, ...]]:
+    shown = NO_VERDICT if verdict is None else str(verdict.verdict)
+    sizes = () if verdict is None else list_trimmed(verdict)
+    for artifact, size in sizes:
+        yield (
+            name,
+            one_line(artifact),
+            group_digits(size.size_bytes),
+            format_bytes(size.size_bytes),
+            percent(size.share),
+            growth_of(size) or "-",
+            shown,
+        )
+    if not sizes:
+        yield (name, *("-",) * 5, shown)

@@ -1,0 +1,312 @@
+"""The verdict as one self-contained HTML page that loads nothing.
+
+All that a template prints is escaped; the page's policy allows one style, one script, no request.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from markupsafe import Markup, escape
+
+from megtrim.core.build_spec import Variant
+from megtrim.core.checks.statuses import MEANINGS, SCENARIO_STATUSES, CheckKind, ScenarioStatus
+from megtrim.core.config.units import format_bytes
+from megtrim.core.size.prices import PriceKind
+from megtrim.core.size.report import budgets
+from megtrim.core.size.report import tables as growth
+from megtrim.core.size.report.trend import draw_trends
+from megtrim.core.size.rows import ArtifactSizes, VariantSize
+from megtrim.core.verdict.model import Verdict
+from megtrim.core.verdict.wording import (
+    describe_device,
+    describe_origin,
+    describe_rebuild,
+    growth_of,
+    list_trimmed,
+    list_urgent,
+    origin_facts,
+)
+from megtrim.libs.render.formatting import group_digits, kept_of_held, percent, seconds, width_of
+from megtrim.libs.render.markup import clean, path_in_repository
+from megtrim.libs.util.input_files import find_shipped
+from megtrim.libs.util.value import Value
+from megtrim.times.neighbours import model as neighbours
+from megtrim.times.neighbours.model import count_working
+from megtrim.times.report import pictures, tables
+from megtrim.times.report.tables import milliseconds
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+_TEXT_LIMIT = 20_000
+_MOST_MISSING = 200
+_TABLES = (
+    ("concepts.md", "Four verdicts"),
+    ("how-to/read-the-report.md", "How a scenario can end"),
+    ("concepts.md", "Words"),
+    ("how-to/budget-sizes.md", "On a pull request"),
+)
+"""Of the documentation: words of the page, and what they mean."""
+_SHOWN = re.compile(
+    "scenario|CPU class|device|region|keep set|level|variant|neighbour|budget|waiver|baseline|work"
+)
+"""Of the table of all words."""
+_ROW = re.compile(r"^\| (\*\*|`|)([a-zA-Z][\w -]*)\1 \| (.+?) \|", re.MULTILINE)
+_LINK = re.compile(r"\[([^]]*)\]\([^)]*\)")
+_MARKS = re.compile(r"\*+|`")
+_BREAK = re.compile(r"(/|_|::)(?=[^/_:])")
+
+
+def render(verdict: Verdict) -> str:
+    environment = _environment()
+    style = _asset("style.css")
+    if verdict.performance is not None:
+        style += _asset("performance.css")
+    script = _asset("map.js") + _asset("script.js")
+    page: str = environment.get_template("page.html.j2").render(
+        verdict=verdict,
+        meaning=MEANINGS[verdict.verdict],
+        attention=list_urgent(verdict),
+        **_sizes(verdict),
+        tiles=_tiles(verdict),
+        origin=origin_facts(verdict.origin),
+        matrices=neighbours.matrices(verdict.neighbours),
+        scenario_ids=tuple(scenario.id for scenario in verdict.scenarios),
+        **_times(verdict),
+        style=style,
+        script=script,
+        style_digest=_digest(style),
+        script_digest=_digest(script),
+    )
+    return page
+
+
+def _sizes(verdict: Verdict) -> dict[str, Any]:
+    return {
+        "pictures": tuple(map(size_picture, verdict.artifacts)),
+        "grown": [(name, size) for name, size in list_trimmed(verdict) if size.growth_bytes],
+        "notes": tuple(growth.list_notes(verdict)),
+        "byte_maps": [artifact.byte_map for artifact in verdict.artifacts if artifact.byte_map],
+        "prices": any(artifact.prices for artifact in verdict.artifacts),
+        "price_kinds": tuple(PriceKind),
+        "trends": draw_trends(verdict),
+    }
+
+
+def _times(verdict: Verdict) -> dict[str, Any]:
+    performance = verdict.performance
+    if performance is None:
+        return {"performance": None}
+    return {
+        "performance": performance,
+        "time_pictures": pictures.time_pictures(performance),
+        "time_tables": tables.tables(performance),
+        "time_head": tables.HEAD,
+        "size_speed_pictures": pictures.size_speed_pictures(performance),
+        "trimming_head": tables.TRIMMING_HEAD,
+        "trimming_lines": tables.trimming_lines(performance),
+        "history_pictures": pictures.history_pictures(performance.history),
+    }
+
+
+@cache
+def _environment() -> Environment:
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    environment = Environment(
+        loader=PackageLoader("megtrim.core.report", "templates"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+        finalize=lambda value: value if isinstance(value, Markup) else _clean(value),
+    )
+    environment.filters |= {
+        "breakable": _mark_breaks,
+        "causes": lambda size, verdict: growth.explain_growth(
+            size, verdict.causes, committed=verdict.invocation.committed
+        ),
+        "compiled": describe_rebuild,
+        "components": growth.name_components,
+        "forms": growth.describe_forms,
+        "size": format_bytes,
+        "grouped": group_digits,
+        "growth": growth_of,
+        "device": describe_device,
+        "in_repository": path_in_repository,
+        "milliseconds": milliseconds,
+        "origin": describe_origin,
+        "part": growth.name_part,
+        "parts": growth.count_parts,
+        "percent": percent,
+        "seconds": seconds,
+        "uses": lambda size: growth.describe_uses(size, ""),
+    }
+    environment.globals |= {
+        "describe_lower": budgets.describe_lower,
+        "place_marks": budgets.place_marks,
+        "scenario_statuses": SCENARIO_STATUSES,
+        "kept_of_held": kept_of_held,
+        "most_missing": _MOST_MISSING,
+        "words": read_words(find_shipped("docs", "docs")),
+    }
+    return environment
+
+
+class Word(Value):
+    word: str
+    meaning: str
+    page: str
+    """From the top of megtrim's repository."""
+
+    @property
+    def anchor(self) -> str:
+        return f"word-{self.word.replace(' ', '-')}"
+
+
+def read_words(documentation: Path) -> dict[str, Word]:
+    """Return them by word; without the documentation, there are none."""
+    words: dict[str, Word] = {}
+    for page, heading in _TABLES if documentation.is_dir() else ():
+        text = (documentation / page).read_text(encoding="utf-8")
+        table = text.partition(f"# {heading}\n")[2].partition("\n|---")[2].partition("\n\n")[0]
+        for _, word, meaning in _ROW.findall(table):
+            if heading != "Words" or _SHOWN.fullmatch(word):
+                plain = _MARKS.sub("", _LINK.sub(r"\1", meaning))
+                words.setdefault(word, Word(word=word, meaning=plain, page=f"docs/{page}"))
+    return words
+
+
+def _clean(value: object) -> str:
+    return clean(str(value), limit=_TEXT_LIMIT)
+
+
+def _mark_breaks(name: str) -> Markup:
+    """A name may go on in a new line after a slash, an underline or a scope."""
+    return Markup(_BREAK.sub(r"\1<wbr>", str(escape(_clean(name)))))
+
+
+def _asset(name: str) -> Markup:
+    return Markup(_environment().get_template(name).render())
+
+
+def _digest(text: str) -> str:
+    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+
+
+def _tiles(verdict: Verdict) -> list[tuple[str, str, str]]:
+    tiles = []
+    for artifact in verdict.artifacts:
+        for size in artifact.sizes:
+            if size.variant == "reduced":
+                number = format_bytes(size.size_bytes)
+                tiles.append((artifact.name, number, f"{percent(size.share)} of plain"))
+    if verdict.scenarios:
+        passed = sum(item.status is ScenarioStatus.PASS for item in verdict.scenarios)
+        tiles.append(("Scenarios verified", str(passed), f"of {len(verdict.scenarios)}"))
+    regions = verdict.regions
+    if regions.kept:
+        of = f"of {group_digits(regions.held)}" if regions.held else "by the committed keep set"
+        tiles.append(("Regions kept", group_digits(regions.kept), of))
+    if verdict.neighbours:
+        working, _, applying = count_working(verdict.neighbours).partition(" ")
+        tiles.append(("Neighbours that work", working, applying))
+    limited = [
+        (row.left_bytes / row.max_bytes, row.left_bytes, row.max_bytes)
+        for row in verdict.budgets
+        if row.kind is CheckKind.SIZE and row.max_bytes and row.left_bytes is not None
+    ]
+    if limited:
+        _, left, limit = min(limited)
+        of = f"{'left' if left >= 0 else 'too many'} of {format_bytes(limit)}"
+        tiles.append(("Tightest budget", format_bytes(abs(left)), of))
+    return tiles
+
+
+_COLOURS = 8
+# Least widths in percent at which text fits: on a wide screen (960 pixels), and on any (300).
+_FITS_WIDE = 9.0
+_FITS_ANY = 25.0
+
+
+class ChartSegment(Value):
+    name: str
+    bytes_text: str
+    x: str
+    width: str
+    colour: int
+    label: str
+    """Screens on which its name fits: any, wide, none."""
+
+
+class Bar(Value):
+    size: VariantSize
+    width: str
+    segments: tuple[ChartSegment, ...]
+    enlarged: tuple[ChartSegment, ...]
+
+
+class SizePicture(Value):
+    name: str
+    bars: tuple[Bar, ...]
+    sections: tuple[tuple[str, int, tuple[int | None, ...]], ...]
+    """(section, colour, bytes in each variant or None)."""
+
+
+def size_picture(artifact: ArtifactSizes) -> SizePicture:
+    drawn = [size for size in artifact.sizes if size.variant != Variant.PROFILE]  # never ships
+    parts = {size.variant: _parts(size) for size in drawn}
+    names = tuple(dict.fromkeys(name for part in parts.values() for name, _ in part))
+    colours = {name: number % _COLOURS for number, name in enumerate(names)}
+    totals = {variant: sum(size for _, size in part) for variant, part in parts.items()}
+    scale = max(totals.values(), default=0)
+    bars = tuple(
+        Bar(
+            size=size,
+            width=width_of(totals[size.variant], scale),
+            segments=_segments(parts[size.variant], colours, scale),
+            enlarged=_segments(parts[size.variant], colours, totals[size.variant]),
+        )
+        for size in drawn
+    )
+    rows = (
+        (name, colours[name], tuple(dict(parts[size.variant]).get(name) for size in drawn))
+        for name in names
+    )
+    sections = tuple(row for row in rows if any(row[2]))
+    return SizePicture(name=artifact.name, bars=bars, sections=sections)
+
+
+def _parts(size: VariantSize) -> tuple[tuple[str, int], ...]:
+    rest = size.size_bytes - sum(part for _, part in size.sections)
+    unnamed = (("not in a section", rest),) if rest > 0 else ()
+    return (*size.sections, *unnamed)
+
+
+def _segments(
+    parts: tuple[tuple[str, int], ...], colours: dict[str, int], scale: int
+) -> tuple[ChartSegment, ...]:
+    segments = []
+    before = 0
+    for name, size in parts:
+        share = 100 * size / scale if scale else 0.0
+        label = "any" if share >= _FITS_ANY else "wide" if share >= _FITS_WIDE else "none"
+        segments.append(
+            ChartSegment(
+                name=name,
+                bytes_text=format_bytes(size),
+                x=width_of(before, scale),
+                width=width_of(size, scale),
+                colour=colours[name],
+                label=label,
+            )
+        )
+        before += size
+    return tuple(segments)

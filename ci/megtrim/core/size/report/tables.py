@@ -1,0 +1,340 @@
+"""Sizes in words, for all reports, and as tables for the comment. Pure."""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+from megtrim.core.checks.statuses import CHECK_SIGNS, CheckKind, CheckStatus
+from megtrim.core.config.units import Measure, format_bytes, format_growth
+from megtrim.core.size.byte_table import list_largest
+from megtrim.core.size.growth.arrivals import Arrivals, NewPart, NewUse, PriceBasis
+from megtrim.core.size.growth.causes import Cause, count_kinds, name_kind
+from megtrim.core.size.rows import BudgetRow, VariantSize
+from megtrim.core.verdict.model import Verdict
+from megtrim.core.verdict.wording import MeasuredSizes, growth_of, list_trimmed
+from megtrim.libs.render.formatting import group_digits, percent
+from megtrim.libs.render.markup import bounded_table, code, code_in_title, fold, one_line, prose
+
+_MOST_ARTIFACTS = 10
+_MOST_NAMED = 3
+
+
+class Marks(NamedTuple):
+    """How a form of the report writes a name, an amount and a sentence."""
+
+    code: Callable[[str], str] = one_line
+    strong: Callable[[str], str] = str
+    prose: Callable[[str], str] = one_line
+
+
+PLAIN = Marks()
+_MARKDOWN = Marks(code=code, strong="**{}**".format, prose=prose)
+
+
+def glance(verdict: Verdict) -> str:
+    reduced = list_trimmed(verdict)
+    alone = len(reduced) == 1 and bool(verdict.baseline) and reduced[0][1].growth_bytes is not None
+    which, _, more = one_line(verdict.baseline).partition(", ")
+    details = f" ({prose(more)})" if more else ""
+    against = f" against {prose(which)}{details}" if alone else ""
+    lines = [
+        line
+        for artifact, size in reduced[:_MOST_ARTIFACTS]
+        for line in (
+            _line(verdict, artifact, size, against),
+            describe_forms(size),
+            explain_growth(size, verdict.causes, committed=verdict.invocation.committed),
+            name_components(size, _MARKDOWN),
+        )
+        if line
+    ]
+    if reduced[_MOST_ARTIFACTS:]:
+        lines.append(f"{group_digits(len(reduced) - _MOST_ARTIFACTS)} more artifacts")
+    if not alone:
+        lines.append(f"Baseline: {prose(verdict.baseline) or 'none, so growth is not known'}.")
+    return "\\\n".join(lines)
+
+
+def _line(verdict: Verdict, artifact: str, size: VariantSize, against: str) -> str:
+    rows = [row for row in verdict.budgets if row.artifact == artifact]
+    sign = CHECK_SIGNS[_find_worst(rows)].partition(" ")[0]
+    parts = [f"{sign} **{code(artifact)} {format_bytes(size.size_bytes)}**"]
+    if size.growth_bytes is not None:
+        parts.append((growth_of(size) if size.growth_bytes else "no change") + against)
+    parts += _held_against(_find_limits(verdict, artifact, size.variant))
+    return ", ".join(parts)
+
+
+def _find_limits(verdict: Verdict, artifact: str, variant: str) -> dict[CheckKind, BudgetRow]:
+    key = (artifact, variant, "")
+    rows = (row for row in verdict.budgets if (row.artifact, row.variant, row.measure) == key)
+    return {row.kind: row for row in rows}
+
+
+def _find_worst(rows: Iterable[BudgetRow]) -> CheckStatus:
+    statuses = {row.status for row in rows}
+    order = (CheckStatus.FAIL, CheckStatus.PASS)
+    return next((status for status in order if status in statuses), CheckStatus.SKIPPED)
+
+
+_FORMS = {
+    Measure.DEFLATED: "{} to download (deflated)",
+    Measure.UNSTRIPPED: "{} with symbols",
+    Measure.AAR: "{} as AAR",
+    Measure.REST: "{} in its rest",
+    Measure.DOWNLOAD: "{} to download with it",
+}
+
+
+def describe_forms(size: VariantSize) -> str:
+    """Say what the file weighs otherwise, in plain words; empty if that was not measured."""
+    known = ((text, size.forms.get(form)) for form, text in _FORMS.items())
+    said = [text.format(format_bytes(size_bytes)) for text, size_bytes in known if size_bytes]
+    return f"{', '.join(said)}." if said else ""
+
+
+def name_components(size: VariantSize, marks: Marks = PLAIN) -> str:
+    """Empty if that is not known."""
+    shown = list_largest(size.components, _MOST_NAMED)
+    said = (
+        f"{marks.code(each.label)} {format_growth(each.growth_bytes)}"
+        for each in shown[:_MOST_NAMED]
+    )
+    others = (f"all others {format_growth(each.growth_bytes)}" for each in shown[_MOST_NAMED:])
+    return f"By component: {', '.join((*said, *others))}." if shown else ""
+
+
+def explain(found: MeasuredSizes, *, committed: bool) -> Iterator[str]:
+    """Say in lines of plain text what the trimmed files are compared with, and why they grew."""
+    if not found.baseline:
+        return
+    yield f"baseline: {one_line(found.baseline)}"
+    trimmed = list_trimmed(found)
+    for name, size in trimmed:
+        if size.growth_bytes is None:
+            continue
+        change = growth_of(size) if size.growth_bytes else "no change"
+        yield f"{one_line(name)} {size.variant}: {format_bytes(size.size_bytes)}, {change}"
+        reasons = (
+            explain_growth(size, found.causes, committed=committed),
+            name_components(size),
+            *describe_uses(size, ""),
+        )
+        yield from (f"  {reason}" for reason in reasons if reason)
+    yield from (f"  {note}" for note in list_notes(found))
+
+
+def changes(verdict: Verdict) -> Iterator[str]:
+    for artifact in verdict.artifacts:
+        for size in artifact.sizes:
+            if size.symbols:
+                name = f"{code_in_title(artifact.name)} {code_in_title(size.variant)}"
+                head = ("component", "what", "before>", "now>", "change>")
+                rows = bounded_table(
+                    head,
+                    size.symbols,
+                    lambda change: (
+                        code(change.component),
+                        code(change.label),
+                        group_digits(change.before_bytes),
+                        group_digits(change.after_bytes),
+                        f"{change.growth_bytes:+,}",
+                    ),
+                )
+                yield fold(f"What changed in {name}: {growth_of(size)}", rows)
+
+
+def _held_against(limits: Mapping[CheckKind, BudgetRow]) -> Iterator[str]:
+    growth = limits.get(CheckKind.GROWTH)
+    size = limits.get(CheckKind.SIZE)
+    if growth is not None and growth.is_exceeded:
+        yield f"{format_bytes(growth.max_bytes or 0)} allowed"
+    if size is not None and size.left_bytes is not None:
+        left = size.left_bytes
+        budget = format_bytes(size.max_bytes or 0)
+        over = f"{format_bytes(-left)} over its budget of {budget}"
+        yield f"{format_bytes(left)} of its budget left" if left >= 0 else over
+    if any(row.waiver for row in limits.values()):
+        yield "waived"
+
+
+def table(verdict: Verdict) -> str:
+    rows = [
+        _list_cells(size, artifact.name, _find_limits(verdict, artifact.name, size.variant))
+        for artifact in verdict.artifacts
+        for size in artifact.sizes
+    ]
+    head = ("artifact", "bytes>", "size>", "% of plain>", "change>", "budget left>", "result")
+    return bounded_table(head, rows, tuple)
+
+
+def _list_cells(
+    size: VariantSize, artifact: str, limits: Mapping[CheckKind, BudgetRow]
+) -> tuple[str, ...]:
+    change = growth_of(size)
+    left = ""
+    result = ""
+    growth = limits.get(CheckKind.GROWTH)
+    whole = limits.get(CheckKind.SIZE)
+    if growth is not None and growth.max_bytes is not None:
+        change = f"{change or 'no baseline'} ({format_bytes(growth.max_bytes)} allowed)"
+    if whole is not None and whole.left_bytes is not None:
+        left = f"{format_bytes(whole.left_bytes)} of {format_bytes(whole.max_bytes or 0)}"
+    if limits:
+        waived = dict.fromkeys(row.waiver for row in limits.values() if row.waiver)
+        result = CHECK_SIGNS[_find_worst(limits.values())]
+        result += f", waived: {prose('; '.join(waived))}" if waived else ""
+    return (
+        f"{code(artifact)} {code(size.variant)}",
+        group_digits(size.size_bytes),
+        format_bytes(size.size_bytes),
+        percent(size.share),
+        change,
+        left,
+        result,
+    )
+
+
+def explain_growth(size: VariantSize, causes: Sequence[Cause], *, committed: bool) -> str:
+    """Return the line that names the causes; empty if there is nothing to say."""
+    names = name_causes(size, causes)
+    if not names:
+        return ""
+    noun = "Cause" if len(causes) == 1 else "Causes"
+    follows = not committed or Cause.MODELS in causes
+    left_out = (*causes, Cause.KEEP_SET) if follows else causes
+    same = [_SAME.get(cause, str(cause)) for cause in Cause if cause not in left_out]
+    unchanged = f" The baseline was built from the same {_join(same)}." if same else ""
+    return f"{noun}: {names}.{unchanged}"
+
+
+_SAME = {Cause.KEEP_SET: "committed keep set", Cause.MEGTRIM: "megtrim version"}
+
+
+def _join(names: Sequence[str]) -> str:
+    *others, last = names
+    return f"{', '.join(others)} and {last}" if others else last
+
+
+def name_causes(size: VariantSize, causes: Sequence[Cause]) -> str:
+    """Empty if nothing grew or nothing is known to differ."""
+    if not size.growth_bytes or not causes:
+        return ""
+    together = " together" if len(causes) > 1 else ""
+    return f"{_join(causes)} {format_growth(size.growth_bytes)}{together}"
+
+
+def advise_on_growth(verdict: Verdict) -> str:
+    """Empty if no file changed."""
+    lines = [f"- {line}" for line in list_notes(verdict, _MARKDOWN)]
+    return "\n".join(("### Why sizes changed", "", *lines)) if lines else ""
+
+
+def list_notes(found: MeasuredSizes, marks: Marks = PLAIN) -> Iterator[str]:
+    growth = [size.growth_bytes for _, size in list_trimmed(found) if size.growth_bytes]
+    alone = f" {format_growth(sum(growth))}" if len(found.notes) == 1 else ""
+    advised = sum(growth) > 0 or not alone
+    for note in found.notes if growth else ():
+        advice = f" What to do: {marks.prose(note.advice)}." if advised else ""
+        yield f"{marks.strong(note.cause)}{alone}: {marks.prose(note.seen)}.{advice}"
+
+
+_MOST_USES = 20
+
+
+def list_prices(verdict: Verdict) -> Iterator[str]:
+    trimmed = list_trimmed(verdict)
+    lines = [
+        f"- {line}"
+        for name, size in trimmed
+        for line in describe_uses(size, name if len(trimmed) > 1 else "", _MARKDOWN)
+    ]
+    if lines:
+        yield "\n".join(("### Price of what came in", "", *lines))
+    for name, size in trimmed:
+        if size.arrivals.parts:
+            yield _fold_parts(name, size.arrivals)
+        if size.price_changes:
+            yield _fold_changes(name, size)
+
+
+def describe_uses(size: VariantSize, artifact: str, marks: Marks = PLAIN) -> Iterator[str]:
+    """Price what came in. ``artifact``: empty where there is one only."""
+    arrivals = size.arrivals
+    where = f" in {marks.code(artifact)}" if artifact else ""
+    setting = marks.code("trim: {prices: true}")
+    ask = f"{setting} in the configuration shows it, which takes a few more links"
+    if arrivals.together_bytes is not None:
+        names = ", ".join(marks.code(use.name) for use in arrivals.uses[:_MOST_USES])
+        more = len(arrivals.uses) - _MOST_USES
+        others = f" and {group_digits(more)} more" if more > 0 else ""
+        yield (
+            f"{names}{others}: {marks.strong(format_growth(arrivals.together_bytes))} "
+            f"together{where}, exactly: nothing else differs from the baseline."
+        )
+    for use in arrivals.uses[:_MOST_USES]:
+        if use.basis is not PriceBasis.UNKNOWN or arrivals.together_bytes is None:
+            yield f"{use.kind} {marks.code(use.name)}: {_describe_price(use, where, ask, marks)}"
+    if arrivals.together_bytes is not None and all(
+        use.basis is PriceBasis.UNKNOWN for use in arrivals.uses
+    ):
+        yield f"The price of each: {ask}."
+
+
+def _describe_price(use: NewUse, where: str, ask: str, marks: Marks) -> str:
+    if use.margin_bytes is None:
+        return f"its price{where} is not known by itself, as other causes differ. {ask}."
+    alone = (
+        f" A program for it alone would have {format_bytes(use.alone_bytes)}."
+        if use.alone_bytes is not None
+        else ""
+    )
+    if use.basis is PriceBasis.BUILT:
+        grown = marks.strong(format_growth(use.margin_bytes))
+        why = "nothing else differs from the baseline"
+        if not use.margin_bytes:
+            why = "all that it needs was kept before"
+        return f"{grown}{where}, exactly: {why}.{alone}"
+    least = use.basis is PriceBasis.LEAST
+    size = f"{'at least ' * least}{format_bytes(max(use.margin_bytes, 0))}"
+    regions = " Regions have no price here." if least else ""
+    return f"{marks.strong(size)}{where} would go if it left (attributed).{regions}{alone}"
+
+
+def count_parts(arrivals: Arrivals) -> str:
+    counts: Counter[str] = Counter()
+    for each in arrivals.parts:
+        counts[each.kind] += each.count
+    others = f" and {group_digits(arrivals.other_parts)} more rows" if arrivals.other_parts else ""
+    return count_kinds(counts) + others
+
+
+def name_part(part: NewPart) -> str:
+    return count_kinds({part.kind: part.count}) if part.count > 1 else name_kind(part.kind)
+
+
+def _fold_parts(artifact: str, arrivals: Arrivals) -> str:
+    known = any(part.size_bytes is not None for part in arrivals.parts)
+    head = ("what", "which", "for", "bytes>")[: 4 if known else 3]
+    rows = bounded_table(head, arrivals.parts, lambda each: _draw_part(each)[: len(head)])
+    return fold(f"New in {code_in_title(artifact)}: {count_parts(arrivals)}", rows)
+
+
+def _draw_part(part: NewPart) -> Sequence[str]:
+    size = "" if part.size_bytes is None else group_digits(part.size_bytes)
+    return name_part(part), code(part.name), ", ".join(map(code, part.models)), size
+
+
+def _fold_changes(artifact: str, size: VariantSize) -> str:
+    rows = bounded_table(
+        ("model", "before>", "now>", "change>"),
+        size.price_changes,
+        lambda change: (
+            code(change.model),
+            group_digits(change.before_bytes),
+            group_digits(change.after_bytes),
+            f"{change.growth_bytes:+,}",
+        ),
+    )
+    count = count_kinds({"model": len(size.price_changes)})
+    return fold(f"{count} cost another price in {code_in_title(artifact)}", rows)

@@ -1,0 +1,53 @@
+"""The result of the stage `size`, and how the verdict and the verbs read it."""
+
+from collections.abc import Iterator, Mapping
+
+from megtrim.core.chain.graph import SIZE
+from megtrim.core.chain.session import Session, TaskResults, TrimRequest
+from megtrim.core.chain.stage_result import StageResult
+from megtrim.core.checks.check import Check
+from megtrim.core.checks.statuses import CheckStatus
+from megtrim.core.config.problems import Place
+from megtrim.core.config.units import PEAK, WORK
+from megtrim.core.size.growth.causes import Cause, CauseNote
+from megtrim.core.size.rows import ArtifactSizes, BudgetRow, budget_checks, name_subject
+from megtrim.libs.util.errors import EXIT_PASS, ProductFailure
+
+
+class SizeResult(StageResult):
+    artifacts: tuple[ArtifactSizes, ...]
+    budgets: tuple[BudgetRow, ...]
+    baseline: str
+    """Where the baseline is from; empty: there is none."""
+    causes: tuple[Cause, ...] = ()
+    notes: tuple[CauseNote, ...] = ()
+
+    @property
+    def exit_code(self) -> int:
+        exceeded = any(budget.status is CheckStatus.FAIL for budget in self.budgets)
+        return ProductFailure.exit_code if exceeded else EXIT_PASS
+
+
+_NOTHING = SizeResult(artifacts=(), budgets=(), baseline="")
+
+
+def size_result(results: TaskResults) -> SizeResult:
+    return results.done[SIZE].result_as(SizeResult) if SIZE in results.done else _NOTHING
+
+
+def budget_places(request: TrimRequest) -> Mapping[str, Place]:
+    loaded = request.loaded
+    places = {
+        name_subject(each.artifact, each.variant, each.measure): loaded.place("budgets", i)
+        for i, each in enumerate(loaded.config.budgets)
+    }
+    return places | {PEAK: loaded.place("memory"), WORK: loaded.place("work")}
+
+
+def budget_checks_of(session: Session) -> Iterator[Check]:
+    return budget_checks(
+        size_result(session.results).budgets,
+        invocation=session.request.invocation,
+        places=budget_places(session.request),
+        start=session.request.loaded.place("budgets"),
+    )

@@ -1,0 +1,208 @@
+"""Files and limits as results, the verdict and all reports show them. Pure."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import field
+
+from megtrim.core.build_spec import Variant
+from megtrim.core.checks.check import Check
+from megtrim.core.checks.invocation import USE_LESS, Invocation, suggest_for_budget
+from megtrim.core.checks.statuses import CheckKind, CheckStatus
+from megtrim.core.config.problems import Place
+from megtrim.core.config.units import (
+    OF_SCENARIOS,
+    Measure,
+    format_bytes,
+    format_growth,
+    name_budget,
+)
+from megtrim.core.size.byte_table import ByteChange, ByteMap
+from megtrim.core.size.growth.arrivals import NO_ARRIVALS, Arrivals
+from megtrim.core.size.prices import PriceChange, PriceList
+from megtrim.libs.util.strict_json import SignedInt
+from megtrim.libs.util.value import Value
+
+
+def name_subject(artifact: str, variant: str, measure: str) -> str:
+    """``measure`` is empty for a file's size."""
+    build = f"{artifact}/{variant}"
+    return f"{build} {measure}" if measure else build
+
+
+class WorkUse(Value):
+    """Of an iteration: instructions, also where a field says bytes."""
+
+    instructions: int
+    accesses: int
+    """Of memory: reads and writes."""
+    before: int
+    """Of the baseline, without functions that are left out."""
+    changed: tuple[ByteChange, ...]
+    """By function, those that changed most first."""
+    components: tuple[ByteChange, ...]
+    left_out: tuple[str, ...]
+    """Functions that are counted on neither side, because they vary."""
+
+
+class BudgetRow(Value):
+    kind: CheckKind
+    """Size or growth."""
+    artifact: str
+    variant: str
+    measure: str = ""
+    """What is measured, such as ``section .text``; empty: the stripped file."""
+    owner: str = ""
+    used_bytes: SignedInt | None = None
+    max_bytes: int | None = None
+    warn_bytes: int | None = None
+    baseline: str = ""
+    """Where the baseline of a growth is from, or empty."""
+    waiver: str = ""
+    """Of waivers that were needed, whether they were enough or not."""
+    lapsed: str = ""
+    """The waivers that expired: owner, day and reason; or empty."""
+    lower_bytes: int | None = None
+    note: str = ""
+    """Why it is not known, or not compared."""
+    work: WorkUse | None = None
+    """Of a growth of work, which is in instructions."""
+    status: CheckStatus
+    """Skipped: it only warns, or there was nothing to compare with; inconclusive: it is a limit of
+    what could not be measured."""
+
+    @property
+    def subject(self) -> str:
+        return name_subject(self.artifact, self.variant, self.measure)
+
+    @property
+    def check_id(self) -> str:
+        return f"{self.kind}:{self.subject}"
+
+    @property
+    def name(self) -> str:
+        return name_budget(self.artifact, self.variant, self.measure)
+
+    @property
+    def left_bytes(self) -> int | None:
+        if self.used_bytes is None or self.max_bytes is None:
+            return None
+        return self.max_bytes - self.used_bytes
+
+    @property
+    def is_exceeded(self) -> bool:
+        return (self.left_bytes or 0) < 0
+
+    @property
+    def is_near(self) -> bool:
+        if self.used_bytes is None or self.warn_bytes is None:
+            return False
+        return self.used_bytes >= self.warn_bytes and not self.is_exceeded
+
+    def format(self, number: int, sign: str = "") -> str:
+        if self.work is None:
+            return format_bytes(number)
+        share = number / max(self.work.before, 1)
+        return f"{share:{sign}.{6 if 0 < abs(share) < 0.0001 else 2}%}"
+
+    @property
+    def used_text(self) -> str:
+        if self.work is not None:
+            change = self.format(self.used_bytes or 0, "+") if self.work.changed else "no change"
+            return f"{self.work.instructions:,} ({self.note or change})"
+        if self.used_bytes is None:
+            return self.note or "no baseline"
+        growth = self.kind is CheckKind.GROWTH
+        return format_growth(self.used_bytes) if growth else format_bytes(self.used_bytes)
+
+    @property
+    def text(self) -> str:
+        waived = f", waived: {self.waiver}" if self.waiver else ""
+        lapsed = f"; {self.lapsed}" if self.lapsed and self.status is CheckStatus.FAIL else ""
+        return f"{self.limit_text}{self.name_changes(4)}{waived}{lapsed}"
+
+    def name_changes(self, most: int, mark: Callable[[str], str] = str) -> str:
+        changed = self.work.changed[:most] if self.work else ()
+        named = ", ".join(f"{mark(each.label)} {each.growth_bytes:+,}" for each in changed)
+        return f": {named}" if named else ""
+
+    @property
+    def limit_text(self) -> str:
+        left = self.left_bytes
+        since = f" since {self.baseline}" if self.baseline else ""
+        if self.used_bytes is None:
+            return self.used_text
+        if self.max_bytes is None or left is None:
+            return f"{self.used_text}{since}, no limit"
+        if self.kind is CheckKind.GROWTH:
+            return f"{self.used_text}{since}, {self.format(self.max_bytes)} allowed"
+        room = f"{format_bytes(left)} left" if left >= 0 else f"{format_bytes(-left)} too many"
+        return f"{self.used_text} of {format_bytes(self.max_bytes)}, {room}"
+
+
+def budget_checks(
+    rows: Iterable[BudgetRow], *, invocation: Invocation, places: Mapping[str, Place], start: Place
+) -> Iterator[Check]:
+    """``places``: where limits are configured."""
+    for row in rows:
+        place = places.get(row.subject) or places.get(row.measure, start)
+        failed = row.status is CheckStatus.FAIL
+        hint = suggest_for_budget(lapsed=bool(row.lapsed), owner=row.owner) if failed else ""
+        yield Check(
+            id=row.check_id,
+            kind=row.kind,
+            subject=row.subject,
+            status=row.status,
+            text=row.text,
+            hint=USE_LESS if failed and row.measure in OF_SCENARIOS else hint,
+            file=place.file,
+            line=place.line,
+            reproduce=invocation.again("size") if failed else "",
+        )
+
+
+FORMS = (
+    Measure.DEFLATED,
+    Measure.UNSTRIPPED,
+    Measure.AAR,
+    Measure.REST,
+    Measure.DOWNLOAD,
+)
+
+
+class VariantSize(Value):
+    variant: str
+    size_bytes: int
+    share: float
+    """Of plain: 0.067 is 6.7%."""
+    forms: Mapping[str, int] = field(default_factory=dict)
+    """Bytes of the file in those of :data:`FORMS` that were measured."""
+    sections: tuple[tuple[str, int], ...] = ()
+    """(what the bytes are for, bytes), in the order in which charts draw them."""
+    growth_bytes: SignedInt | None = None
+    """Since the baseline; None if the baseline does not hold this file."""
+    components: tuple[ByteChange, ...] = ()
+    symbols: tuple[ByteChange, ...] = ()
+    arrivals: Arrivals = NO_ARRIVALS
+    price_changes: tuple[PriceChange, ...] = ()
+
+    def __post_init__(self) -> None:
+        for changes in (self.components, self.symbols):
+            if changes and sum(change.growth_bytes for change in changes) != self.growth_bytes:
+                msg = f"{self.variant}: found changes that do not add up to its growth"
+                raise ValueError(msg)
+
+
+class ArtifactSizes(Value):
+    name: str
+    sizes: tuple[VariantSize, ...]
+    prices: PriceList | None = None
+    byte_map: ByteMap | None = None
+
+    def __post_init__(self) -> None:
+        if self.byte_map is None:
+            return
+        sizes = {size.variant: size.size_bytes for size in self.sizes}
+        found = (self.byte_map.kept_bytes, self.byte_map.plain_bytes)
+        expected = (sizes.get(self.byte_map.variant), sizes.get(str(Variant.PLAIN)))
+        if found[0] != expected[0] or found[1] not in (None, expected[1]):
+            msg = f"byte_map: found {found} bytes, expected those of its files: {expected}"
+            raise ValueError(msg)

@@ -1,0 +1,255 @@
+"""Every stage, and running a plan: each task once for equal inputs, in order.
+
+A stage module has two functions. ``inputs`` names everything that the result depends on, each as a
+short text or a digest; ``work`` does it in an empty folder and returns the result for the manifest,
+of the type that its signature states. Stages read former results from the store, and do not import
+each other.
+
+Bad input and Ctrl-C end a chain at once. A product or infrastructure failure ends only what
+depends on it: the verdict speaks of it, and the chain exits as its worst stage.
+"""
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from enum import StrEnum
+from pathlib import Path
+from typing import get_args, get_type_hints
+
+from megtrim.core.chain.graph import Stage, Task, keep_task, on_demand, with_dependencies
+from megtrim.core.chain.graph import tasks as tasks_of
+from megtrim.core.chain.result_store import StageFolder, Store, key_of
+from megtrim.core.chain.session import Session, StageModule, TaskResults
+from megtrim.core.chain.stage_result import StageResult
+from megtrim.core.proof import stage as verify
+from megtrim.core.report import stage as report
+from megtrim.core.size import stage as size
+from megtrim.core.size.references import stage as references
+from megtrim.core.trim import committed_keepset
+from megtrim.core.trim.stages import build, functions, header, profile, reduce
+from megtrim.core.verdict import stage as verdict
+from megtrim.libs.util.errors import (
+    EXIT_PASS,
+    InfrastructureFailure,
+    InputError,
+    ProductFailure,
+    worst_exit_code,
+)
+from megtrim.libs.util.value import Value
+from megtrim.libs.util.wording import shorten
+from megtrim.times import stage as perf
+from megtrim.times.counts import stage as count
+from megtrim.times.neighbours import stage as neighbours
+
+MODULES: Mapping[Stage, StageModule] = {
+    Stage.BUILD: build,
+    Stage.PROFILE: profile,
+    Stage.HEADER: header,
+    Stage.REDUCE: reduce,
+    Stage.FUNCTIONS: functions,
+    Stage.VERIFY: verify,
+    Stage.NEIGHBOURS: neighbours,
+    Stage.COUNT: count,
+    Stage.SIZE: size,
+    Stage.PERF: perf,
+    Stage.VERDICT: verdict,
+    Stage.REPORT: report,
+    Stage.REFERENCES: references,
+}
+
+_RESULT_TYPES: Mapping[Stage, Callable[[Task], type[StageResult]]] = {
+    Stage.PROFILE: profile.result_type,
+    Stage.REDUCE: reduce.result_type,
+    Stage.FUNCTIONS: functions.result_type,
+}
+"""Of stages with results of several types."""
+OTHER_VERSION = "another version of megtrim made its last result"
+_SHOWN = 3
+_SHORT = 40
+
+
+class TaskState(StrEnum):
+    DONE = "done"
+    RUN = "run"
+    WAITS = "waits"
+    """Whether it runs depends on the results of earlier tasks."""
+
+
+class PlanStep(Value):
+    task: str
+    stage: str
+    name: str
+    state: TaskState
+    why: str
+    folder: str
+
+
+def list_result_types(stage: Stage) -> tuple[type[StageResult], ...]:
+    stated = get_type_hints(MODULES[stage].work)["return"]
+    return get_args(stated) or (stated,)
+
+
+def result_type(task: Task) -> type[StageResult]:
+    kinds = list_result_types(task.stage)
+    return kinds[0] if len(kinds) == 1 else _RESULT_TYPES[task.stage](task)
+
+
+def run(tasks: Sequence[Task], session: Session) -> tuple[int, list[int]]:
+    ran = 0
+    codes = []
+    can = able(session)
+    for task in tasks:
+        if _is_ready(task, can):
+            fresh, code = _attempt(task, can)
+            ran += fresh
+            codes.append(code)
+    return ran, codes
+
+
+def able(session: Session) -> Session:
+    results = replace(session.results, make=lambda task_id: obtain(task_id, session))
+    return replace(session, results=results)
+
+
+def obtain(task_id: str, session: Session) -> StageFolder | None:
+    """For results that only some runs need. What failed is not tried again: None."""
+    config = session.request.config
+    planned = (*tasks_of(config, committed=session.request.options.committed), *on_demand(config))
+    ids = {task.id for task in planned}
+    # A build that the committed keep set spared may be wanted all the same.
+    every = (*planned, *(task for task in tasks_of(config) if task.id not in ids))
+    for task in with_dependencies([task_id], every):
+        known = task.id in session.results.done or task.id in session.results.failed
+        if not known and _is_ready(task, session):
+            _attempt(task, session)
+    return session.results.done.get(task_id)
+
+
+def _is_ready(task: Task, session: Session) -> bool:
+    missing = [need for need in task.needs if need not in session.results.done]
+    if missing:
+        session.services.console.say(f"  skip  {task.id}: {missing[0]} did not succeed")
+    return not missing
+
+
+def _attempt(task: Task, session: Session) -> tuple[bool, int]:
+    stale = EXIT_PASS
+    try:
+        folder, fresh = _ensure(task, session)
+        if task.id == keep_task(session.request.config):
+            stale = committed_keepset.settle(session, folder)
+    except (ProductFailure, InfrastructureFailure) as failure:
+        if session.request.private:
+            failure.shorten()
+        failure.complete(session.request.invocation.place)
+        session.results.failed[task.id] = failure
+        session.services.console.warn(f"{task.id}: {failure}")
+        return False, failure.exit_code
+    session.results.done[task.id] = folder
+    return fresh, worst_exit_code([stale, folder.result.exit_code])
+
+
+def plan(tasks: Sequence[Task], session: Session) -> tuple[PlanStep, ...]:
+    return tuple(_step(task, session) for task in tasks)
+
+
+def list_todo(tasks: Sequence[Task], session: Session) -> tuple[str, ...]:
+    # What is found here, warnings of damage among it, is for the run itself.
+    services = replace(session.services, store=Store(session.services.store.root))
+    fresh = TaskResults(done=dict(session.results.done))
+    quiet = replace(session, services=services, results=fresh)
+    steps = [_step(task, quiet, explain=False) for task in tasks]
+    return tuple(each.task for each in steps if each.state is not TaskState.DONE)
+
+
+def _ensure(task: Task, session: Session) -> tuple[StageFolder, bool]:
+    started = time.monotonic()
+    module = MODULES[task.stage]
+    named = module.inputs(task, session)
+
+    def produce(folder: Path) -> StageResult:
+        session.services.console.say(f"  run   {task.id}")
+        return module.work(task, session, folder)
+
+    folder, fresh = session.services.store.ensure(
+        task.stage, task.name, named, produce, result_type(task)
+    )
+    if folder.key in session.services.store.taken:
+        session.results.taken.add(task.id)
+    took_s = time.monotonic() - started
+    if fresh and session.services.durations is not None:
+        session.services.durations.add(task.id, took_s)
+    how = f"done  {task.id} in {took_s:.1f} s" if fresh else f"ok    {task.id}"
+    if task.id in session.results.taken:
+        how = f"{how}, as an earlier run made it"
+    session.services.console.say(f"  {how}")
+    return folder, fresh
+
+
+def _step(task: Task, session: Session, *, explain: bool = True) -> PlanStep:
+    def step(state: TaskState, why: str, folder: str = "") -> PlanStep:
+        return PlanStep(
+            task=task.id, stage=task.stage, name=task.name, state=state, why=why, folder=folder
+        )
+
+    waits = [need for need in (*task.needs, *task.wants) if need not in session.results.done]
+    if waits:
+        return step(TaskState.WAITS, f"on {waits[0]}")
+    store = session.services.store
+    try:
+        named = MODULES[task.stage].inputs(task, session)
+    except (InputError, ProductFailure, InfrastructureFailure) as error:
+        return step(TaskState.WAITS, error.message)
+    kind = result_type(task)
+    found = store.find(task.stage, key_of(task.stage, task.name, named), kind)
+    if found is not None:
+        session.results.done[task.id] = found
+        return step(TaskState.DONE, "up to date", str(found.path.relative_to(store.root)))
+    if not explain:  # all earlier results of the stage would be read for it
+        return step(TaskState.RUN, "")
+    previous = store.previous(task.stage, kind, task.name)
+    if previous is None and store.holds_foreign(task.stage, task.name):
+        return step(TaskState.RUN, OTHER_VERSION)
+    return step(TaskState.RUN, reason(named, previous.inputs if previous else None))
+
+
+def reason(now: Mapping[str, str], before: Mapping[str, str] | None) -> str:
+    if before is None:
+        return "there is no result yet"
+    changed = [
+        _change(label, before.get(label), now.get(label))
+        for label in sorted({*now, *before})
+        if before.get(label) != now.get(label)
+    ]
+    if not changed:
+        return "its folder is incomplete: an earlier run was interrupted"
+    return _some(changed, "; ")
+
+
+def _change(label: str, before: str | None, now: str | None) -> str:
+    if before is None:
+        return f"{label} is new"
+    if now is None:
+        return f"{label} is gone"
+    if "\n" in before + now:
+        return f"{label} changed ({_items(before.splitlines(), now.splitlines())})"
+    if " " in before + now:
+        return f"{label} changed ({_items(before.split(), now.split())})"
+    return f"{label} changed ({_short(before)} → {_short(now)})"
+
+
+def _items(before: Sequence[str], now: Sequence[str]) -> str:
+    added = [f"+ {_short(item)}" for item in now if item not in before]
+    gone = [f"- {_short(item)}" for item in before if item not in now]
+    return _some([*added, *gone], ", ") or "the same in another order"
+
+
+def _some(texts: Sequence[str], between: str) -> str:
+    more = f" and {len(texts) - _SHOWN} more" if len(texts) > _SHOWN else ""
+    return between.join(texts[:_SHOWN]) + more
+
+
+def _short(value: str) -> str:
+    if len(value) == 64 and value.isalnum():  # a digest: its head is enough to tell them apart
+        return value[:8]
+    return shorten(value, _SHORT, _SHORT // 2 - 1)

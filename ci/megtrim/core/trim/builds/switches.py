@@ -1,0 +1,83 @@
+"""Switches of the engine: options that leave out features that no model needs."""
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+
+from megtrim.core.build_spec import MINIMUM_SIZE, BuildSpec, Switch, Toolchain
+from megtrim.core.chain.session import Session, TrimRequest
+from megtrim.core.config.model import OPTIONS
+from megtrim.engines.megengine.models.reader import read_is_flatbuffers
+from megtrim.libs.util.errors import InputError
+from megtrim.places.compile.projects.checkout import Checkout
+
+_KEEPS_RTTI = "x86_64"
+_LARGEST_BYTES = 2**20
+_TRUE = ("1", "ON", "TRUE", "YES", "Y")
+_DROPS_RTTI = re.compile(
+    r"^\s{0,99}if\s{0,9}\(([^()]{1,500})\)\s{0,99}set\s{0,9}\(\s{0,9}MGE_ENABLE_RTTI\s{1,9}OFF\b",
+    re.MULTILINE,
+)
+
+
+def expect_switchable(session: Session, plain: BuildSpec) -> None:
+    said = dict(_locate_switches(session.request, (True, False)))
+    engine = session.services.engine
+    for switch, where in said.items():
+        if switch not in engine.switches:
+            msg = f"{where}: the engine at {engine.checkout.root} has no option {OPTIONS[switch]}"
+            raise InputError(msg, hint=f"switches that it has: {', '.join(engine.switches)}")
+    if session.request.config.trim.switches.rtti:
+        why = forced_off(Switch.RTTI, engine.checkout, session.services.toolchain, plain)
+        if why:
+            msg = f"{said[Switch.RTTI]}: found true, but it is {why}"
+            raise InputError(msg, hint="leave it out")
+    without = dict(_locate_switches(session.request, (False,))).get(Switch.FLATBUFFERS)
+    if without is not None:
+        _refuse_flatbuffers_models(without, session)
+
+
+def _locate_switches(
+    request: TrimRequest, values: tuple[bool, ...]
+) -> Iterator[tuple[Switch, str]]:
+    """Yield each switch that is set to one of ``values``, and where."""
+    loaded = request.loaded
+    trim = loaded.config.trim
+    for switch in Switch:
+        if getattr(trim.switches, switch) in values:
+            yield switch, loaded.describe("trim", "switches", switch)
+
+
+def _refuse_flatbuffers_models(where: str, session: Session) -> None:
+    for model in session.request.config.models:
+        path = session.request.path(model.file)
+        if read_is_flatbuffers(path):
+            msg = f"{where}: the model {model.name} ({model.file}) is FlatBuffers"
+            hint = "no build without FlatBuffers can load it: leave this switch on"
+            raise InputError(msg, hint=hint)
+        session.services.console.warn(
+            f"{where}: {model.file} is in a format that megtrim cannot read; "
+            "its scenarios will show whether it loads without FlatBuffers"
+        )
+
+
+def is_minimum_size(off: Iterable[Switch]) -> bool:
+    return set(off) >= set(MINIMUM_SIZE)
+
+
+def switch_options(off: Sequence[Switch], on: Sequence[Switch] = ()) -> dict[str, bool]:
+    minimum = is_minimum_size(off)
+    without = {OPTIONS[each]: False for each in off if not (minimum and each in MINIMUM_SIZE)}
+    return {OPTIONS[each]: True for each in on} | without
+
+
+def forced_off(switch: Switch, checkout: Checkout, toolchain: Toolchain, spec: BuildSpec) -> str:
+    values = {name: value.upper() for name, value in spec.options}
+    tests = values.get("MGE_WITH_TEST") in _TRUE
+    release = values.get("CMAKE_BUILD_TYPE") == "RELEASE" and not tests
+    affected = switch is Switch.RTTI and toolchain.machine != _KEEPS_RTTI and release
+    if not affected:
+        return ""
+    conditions = _DROPS_RTTI.findall(checkout.text("CMakeLists.txt", most_bytes=_LARGEST_BYTES))
+    if not any('"Release"' in each and f'"{_KEEPS_RTTI}"' in each for each in conditions):
+        return ""
+    return f"always off in this engine's Release build for {toolchain.machine}"

@@ -1,0 +1,122 @@
+"""Tracing a scenario on a device: search for algorithms if wanted, run the profile build, check.
+
+It needs programs and a device, and no configuration: the stage ``profile`` and a device job,
+which has nothing but a bundle, share it.
+"""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from megtrim.core.build_spec import Link, Variant
+from megtrim.core.functions import probes, qemu_log
+from megtrim.core.functions.observables import FunctionList, Observables, function_list
+from megtrim.core.trim.runs import execution
+from megtrim.core.trim.runs.execution import RunResult, RunSpec
+from megtrim.engines.megengine.regions.trace import Trace, check_trace, parse_announced_count
+from megtrim.libs.elf.symbol_table import read_table
+from megtrim.libs.programs.exit_status import ProgramRun, RunOutcome, ending, error_message
+from megtrim.libs.util.errors import InfrastructureFailure, ProductFailure
+from megtrim.places.devices.device import Lease
+
+Note = Callable[[RunResult], None]
+EMULATED = "qemu"
+"""Devices of this kind log what they translate."""
+
+_LOGGED = (qemu_log.LOG_FILE, qemu_log.ENVIRONMENT)
+_PROBED = (probes.RECORD_FILE, probes.ENVIRONMENT)
+_UNKNOWN_FLAG = "--no-such-flag"
+_UNTRIMMED = "the model, its arguments or its inputs do not work untrimmed"
+_ON_PLAIN = "does the scenario run on the plain build?"
+_OF_LIBRARY = (
+    "does the scenario run on the plain build, and does its program leave SIGTRAP to what it loads?"
+)
+_LONG = "a-name-that-no-short-string-holds-"
+FORM = "3"
+"""What a list depends on besides its inputs: how links are made and what else runs."""
+
+
+def search(scenario: str, spec: RunSpec, lease: Lease, note: Note) -> tuple[bytes, ProgramRun]:
+    """Raises ProductFailure where the run fails or leaves none."""
+    found = _run_checked(scenario, spec, lease, note, f"the {Variant.PLAIN} build", _UNTRIMMED)
+    if not found.cache:
+        msg = f"{scenario}: the search ended well and left no algorithm cache"
+        raise ProductFailure(msg, hint="does the model hold an operator with several algorithms?")
+    return found.cache, found.run
+
+
+def trace(
+    scenario: str, spec: RunSpec, lease: Lease, note: Note
+) -> tuple[Trace, bytes, ProgramRun]:
+    """Raises ProductFailure where the run fails, TraceFailure where the trace cannot be used."""
+    found = _run_checked(scenario, spec, lease, note, f"the {Variant.PROFILE} build", _UNTRIMMED)
+    announced = parse_announced_count(found.run.stderr)
+    parsed = check_trace(found.trace, announced=announced, source=f"trace of {scenario}")
+    return parsed, found.trace or b"", found.run
+
+
+def link_for(lease: Lease, *, shared: bool) -> Link:
+    """No emulator knows where a loader put a shared object: that records its functions itself."""
+    return Link.UNFOLDED if lease.kind == EMULATED and not shared else Link.PROBED
+
+
+def ran(
+    scenario: str,
+    spec: RunSpec,
+    lease: Lease,
+    note: Note,
+    *,
+    observables: Observables,
+    speaks: bool,
+) -> tuple[FunctionList, ProgramRun]:
+    """Return the list of functions that ran, and the run that was asked for.
+
+    ``spec`` is of the link that :func:`link_for` names, with its symbols; ``observables`` are
+    those of the unfolded link, and make the list the same, whoever records. ``speaks``: the
+    program has words for what goes wrong, so they are kept. Raises ProductFailure where the run
+    fails, InfrastructureFailure where nothing was recorded.
+    """
+    logged = link_for(lease, shared=bool(spec.companions)) is Link.UNFOLDED
+    record, variables = _LOGGED if logged else _PROBED
+    wanted = replace(spec, recorded=record, environment={**spec.environment, **variables})
+    read = qemu_log.ran_in_log if logged else probes.parse_record
+    table = read_table(spec.holder)
+    hint = _OF_LIBRARY if spec.companions else _ON_PLAIN
+    # A string copies long names, as users have them, by other functions than those that fit in it.
+    found = [
+        _run_checked(scenario, each, lease, note, "the link that shows its functions", hint)
+        for each in (wanted, replace(wanted, prefix=_LONG))
+    ]
+    if speaks and not spec.application:  # an application's words are those of its own scenarios
+        unknown = replace(wanted, arguments=(*spec.arguments, _UNKNOWN_FLAG))
+        complaints = (replace(wanted, without_model=True), unknown)
+        found += [_run(scenario, complaint, lease, note) for complaint in complaints]
+    names: set[str] = set()
+    for each in found:
+        if not each.recorded:
+            lost = f"left no {wanted.recorded}, so its functions are not known"
+            msg = f"{scenario}: {lease.name} {lost}"
+            loads = f"does the program load {spec.holder.name}? Else " if spec.companions else ""
+            raise InfrastructureFailure(msg, hint=f"{loads}run it again, or on another device")
+        names.update(read(each.recorded, table, source=f"{wanted.recorded} of {scenario}"))
+    return function_list(observables, names), found[0].run
+
+
+def _run_checked(
+    scenario: str, spec: RunSpec, lease: Lease, note: Note, what: str, hint: str
+) -> RunResult:
+    found = _run(scenario, spec, lease, note)
+    how = ending(found.run)
+    if how is not RunOutcome.PASSED:
+        said = error_message(found.run.stderr) or "it said nothing"
+        msg = f"{scenario}: {what} ended with {found.run.rc} ({how}): {said}"
+        raise ProductFailure(msg, hint=hint)
+    return found
+
+
+def _run(scenario: str, spec: RunSpec, lease: Lease, note: Note) -> RunResult:
+    found = execution.run_on(lease, spec)
+    note(found)
+    if refused := probes.refusal(found.run.stderr):
+        msg = f"{scenario}: {lease.name}: {refused}"
+        raise InfrastructureFailure(msg, hint="record the functions on an emulator: a class of it")
+    return found

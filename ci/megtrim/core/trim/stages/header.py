@@ -1,0 +1,109 @@
+"""Stage `header`: traces and operator JSON become the keep set and the header."""
+
+import hashlib
+from pathlib import Path
+
+from megtrim.core.chain.filenames import KEEP_SET_FILE, TRACE_FILE
+from megtrim.core.chain.graph import Task, trace_task
+from megtrim.core.chain.session import Session
+from megtrim.core.config.scenarios import all_scenarios
+from megtrim.core.trim.committed_keepset import read_committed
+from megtrim.core.trim.results import HeaderResult
+from megtrim.core.trim.runs.scenario_runs import binding_of, record_of
+from megtrim.engines.megengine.models.operators import OperatorInfo, merge
+from megtrim.engines.megengine.models.reader import load_needs
+from megtrim.engines.megengine.regions.header import Layout, Scopes, render
+from megtrim.engines.megengine.regions.keepset import KeepSet, build_keep_set
+from megtrim.engines.megengine.regions.keepset_files import dump_keep_set
+from megtrim.engines.megengine.regions.trace import read_trace
+from megtrim.libs.util.files import sha256_file
+
+
+def inputs(task: Task, session: Session) -> dict[str, str]:
+    config = session.request.config
+    named = {
+        "generation": str(session.services.engine.identity().generation),
+        "layout": config.trim.layout,
+        "elementwise modes": str(session.services.engine.elemwise_modes()),
+        "files of their own": str(scopes(session)),
+        **({"crash ids": "each region"} if config.trim.crash_ids else {}),
+    }
+    if session.request.options.committed:
+        text = dump_keep_set(read_committed(session.request.loaded, session.services.engine))
+        ids = (scenario.id for scenario in all_scenarios(config))
+        return named | {
+            "committed keep set": hashlib.sha256(text.encode()).hexdigest(),
+            "scenarios": " ".join(ids),
+        }
+    for scenario in all_scenarios(config):
+        # Equal traces of other arguments are another keep set: it says what each is bound to.
+        named[f"scenario {scenario.id}"] = binding_of(scenario, session)
+        named[f"trace {scenario.id}"] = session.results.done[trace_task(scenario)].files[TRACE_FILE]
+    for model in config.models:
+        for number, path in enumerate(model.strip_info):
+            named[f"operators {number} of {model.name}"] = sha256_file(session.request.path(path))
+    return named
+
+
+def work(task: Task, session: Session, folder: Path) -> HeaderResult:
+    keep, warnings = (
+        _load_keep_set(session)
+        if session.request.options.committed
+        else _build_from_traces(session)
+    )
+    (folder / KEEP_SET_FILE).write_text(dump_keep_set(keep), encoding="utf-8")
+    for name, content in files(keep, session).items():
+        path = folder / "include" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(content, encoding="utf-8")
+    return HeaderResult(
+        regions=len(keep.regions()),
+        operators=len(keep.operators.operators) if keep.operators else 0,
+        warnings=warnings,
+    )
+
+
+def _load_keep_set(session: Session) -> tuple[KeepSet, tuple[str, ...]]:
+    keep = read_committed(session.request.loaded, session.services.engine)
+    known = {scenario.id for scenario in all_scenarios(session.request.config)}
+    warnings = (
+        f"the keep set keeps regions for {record.id}, which is not configured any more"
+        for record in keep.scenarios
+        if record.id not in known
+    )
+    return keep, tuple(warnings)
+
+
+def _build_from_traces(session: Session) -> tuple[KeepSet, tuple[str, ...]]:
+    models: list[tuple[str, OperatorInfo]] = []
+    warnings: list[str] = []
+    for model in session.request.config.models:
+        infos, odd = load_needs(model.file, model.strip_info, folder=session.request.loaded.folder)
+        models += [(model.name, info) for info in infos]
+        warnings += odd
+    traces = [
+        (scenario, read_trace(session.results.done[trace_task(scenario)].file(TRACE_FILE)))
+        for scenario in all_scenarios(session.request.config)
+    ]
+    keep = build_keep_set(
+        generation=session.services.engine.identity().generation,
+        scenarios=tuple(record_of(each, session, trace) for each, trace in traces),
+        operators=merge(models),
+    )
+    return keep, tuple(warnings)
+
+
+def files(keep: KeepSet, session: Session) -> dict[str, str]:
+    rendered = render(
+        keep,
+        layout=Layout(session.request.config.trim.layout),
+        elemwise_modes=session.services.engine.elemwise_modes(),
+        scopes=scopes(session),
+        crash_ids=session.request.config.trim.crash_ids,
+    )
+    return dict(rendered.files)
+
+
+def scopes(session: Session) -> Scopes:
+    layout = Layout(session.request.config.trim.layout)
+    return session.services.engine.scopes() if layout is Layout.SCOPED else Scopes()

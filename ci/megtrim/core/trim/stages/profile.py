@@ -1,0 +1,140 @@
+"""Stage `profile`: each scenario runs on the profile build and leaves its trace.
+
+A scenario with ``fast_run`` first lets the *plain* build search for algorithms (its timings are
+true), then is traced with the cache that the search left, which is a recorded input.
+"""
+
+from pathlib import Path
+
+from megtrim.core.chain.filenames import CACHE_FILE, TRACE_FILE
+from megtrim.core.chain.graph import PLAIN, PROFILE, SEARCH_SUFFIX, Task, search_task
+from megtrim.core.chain.session import Session, scenario_inputs
+from megtrim.core.checks.check import DeviceIdentity
+from megtrim.core.config.scenarios import Scenario
+from megtrim.core.trim.builds import applications
+from megtrim.core.trim.results import SearchResult, TraceResult
+from megtrim.core.trim.runs import tracing
+from megtrim.core.trim.runs.execution import RunResult
+from megtrim.core.trim.runs.scenario_runs import cache_of, make_run_spec, scenario_of
+from megtrim.engines.megengine.regions.trace import Trace, parse_trace
+from megtrim.lab.evidence.binding import binding, deviceless
+from megtrim.lab.evidence.evidence import (
+    ANOTHER,
+    LARGEST_CACHE,
+    LARGEST_TRACE,
+    DeviceResult,
+    expect_fitting,
+    find_brought,
+)
+from megtrim.libs.programs.exit_status import ProgramRun
+from megtrim.libs.util.errors import InputError, ProductFailure
+from megtrim.places.devices.device import Lease
+from megtrim.places.devices.retry import run_with_retries
+
+_TRACE = "trace"
+_LOG = "run.log"
+
+
+def inputs(task: Task, session: Session) -> dict[str, str]:
+    scenario = scenario_of(task)
+    is_search = _is_search(task)
+    given = find_brought(scenario.id, session.request.traced, _TRACE)
+    if given is not None:
+        named = named_inputs(scenario, session)
+        digest = given.result.cache if is_search else given.result.trace
+        return named | {"taken elsewhere": digest or "", "by": given.device.name}
+    named = scenario_inputs(scenario, session)
+    if is_search:
+        return named | applications.digests(scenario, session, PLAIN, "program")
+    if scenario.searches:
+        named["algorithm cache"] = session.results.done[search_task(scenario)].files[CACHE_FILE]
+    return named | applications.digests(scenario, session, PROFILE, "program")
+
+
+def named_inputs(scenario: Scenario, session: Session) -> dict[str, str]:
+    named = deviceless(scenario_inputs(scenario, session))
+    if scenario.searches:
+        named |= applications.digests(scenario, session, PLAIN, "searching program")
+    return named | applications.digests(scenario, session, PROFILE, "program")
+
+
+def result_type(task: Task) -> type[SearchResult | TraceResult]:
+    return SearchResult if _is_search(task) else TraceResult
+
+
+def work(task: Task, session: Session, folder: Path) -> SearchResult | TraceResult:
+    scenario = scenario_of(task)
+    given = find_brought(scenario.id, session.request.traced, _TRACE)
+    if given is not None:
+        expect_fitting(given, binding(named_inputs(scenario, session)), _TRACE)
+        return (_take_cache if _is_search(task) else _take_trace)(given, folder)
+    try:
+        return (_search if _is_search(task) else _trace)(scenario, session, folder)
+    except ProductFailure as failure:
+        root = session.request.invocation.out or session.services.store.root.name
+        log = folder.relative_to(session.services.store.root) / _LOG
+        failure.message += f"\n  its log: {root}/{log}"
+        raise
+
+
+def _is_search(task: Task) -> bool:
+    return task.name.endswith(SEARCH_SUFFIX)
+
+
+def _take_cache(given: DeviceResult, folder: Path) -> SearchResult:
+    cache = given.load(given.result.cache, most=LARGEST_CACHE)
+    if not cache:
+        msg = f"{given.result.scenario}: the device job brought no algorithm cache"
+        raise InputError(msg, hint=ANOTHER)
+    (folder / CACHE_FILE).write_bytes(cache)
+    return SearchResult(time_s=given.result.time_s)
+
+
+def _take_trace(given: DeviceResult, folder: Path) -> TraceResult:
+    data = given.load(given.result.trace, most=LARGEST_TRACE) or b""
+    trace = parse_trace(data, source=str(given.file(given.result.trace)))
+    (folder / TRACE_FILE).write_bytes(data)
+    return _summarize_trace(trace, given.device, given.result.time_s)
+
+
+def _search(scenario: Scenario, session: Session, folder: Path) -> SearchResult:
+    program = applications.program(scenario, session.request, session.results.done[PLAIN])
+    spec = make_run_spec(scenario, session, program, cache=None, search=True)
+
+    def attempt(lease: Lease) -> tuple[bytes, ProgramRun]:
+        return tracing.search(scenario.id, spec, lease, lambda seen: _write_log(folder, seen))
+
+    cache, run = run_with_retries(
+        session.services.device(scenario), attempt, say=session.services.console.say
+    )
+    (folder / CACHE_FILE).write_bytes(cache)
+    return SearchResult(time_s=run.wall_s)
+
+
+def _trace(scenario: Scenario, session: Session, folder: Path) -> TraceResult:
+    program = applications.program(scenario, session.request, session.results.done[PROFILE])
+    spec = make_run_spec(scenario, session, program, cache=cache_of(scenario, session))
+
+    def attempt(lease: Lease) -> TraceResult:
+        device = DeviceIdentity(name=lease.name, kind=lease.kind, facts=lease.facts())
+        trace, data, run = tracing.trace(
+            scenario.id, spec, lease, lambda seen: _write_log(folder, seen)
+        )
+        (folder / TRACE_FILE).write_bytes(data)
+        return _summarize_trace(trace, device, run.wall_s)
+
+    return run_with_retries(
+        session.services.device(scenario), attempt, say=session.services.console.say
+    )
+
+
+def _summarize_trace(trace: Trace, device: DeviceIdentity, time_s: float) -> TraceResult:
+    return TraceResult(
+        regions=len(trace.regions), trace_sha256=trace.sha256, device=device, time_s=time_s
+    )
+
+
+def _write_log(folder: Path, seen: RunResult) -> None:
+    run: ProgramRun = seen.run
+    text = f"$ {' '.join(run.argv)}\n{run.stdout}{run.stderr}exit status {run.rc}\n"
+    (folder / _LOG).write_text(text, encoding="utf-8")

@@ -1,0 +1,179 @@
+"""Stage `reduce`: the engine built again with only what the keep set names.
+
+Where functions are trimmed as well, what ships is the base build linked again.
+"""
+
+import shutil
+from collections.abc import Collection, Iterable
+from dataclasses import replace
+from pathlib import Path
+
+from megtrim.core.build_spec import REST_SUFFIX, Link, LinkSpec, StubForm, Variant
+from megtrim.core.chain.filenames import DROPPED_FILE, KEEP_SET_FILE
+from megtrim.core.chain.graph import (
+    FUNCTIONS,
+    NAMED,
+    REDUCED,
+    Task,
+    base_task,
+    defers_functions,
+    trims_functions,
+    trims_plain_build,
+)
+from megtrim.core.chain.result_store import StageFolder, content_of
+from megtrim.core.chain.session import Session, TrimRequest, binary
+from megtrim.core.functions import cutter, linker_script, rest
+from megtrim.core.size.byte_tables import leave_symbols
+from megtrim.core.trim.builds import links as linking
+from megtrim.core.trim.builds import size_options, variants
+from megtrim.core.trim.builds.links import RelinkedProgram
+from megtrim.core.trim.results import (
+    BuildResult,
+    FunctionCount,
+    ReduceResult,
+    SymbolizingLinkResult,
+)
+from megtrim.libs.elf.layout import WITH_BUILD_ID
+from megtrim.libs.elf.symbol_table import read_registrations, read_table
+
+
+def inputs(task: Task, session: Session) -> dict[str, str]:
+    if _is_link(task, session.request):
+        links = linking.identities(session.results)
+        base = session.results.done[base_task(session.request.config)]
+        return linking.shipped_inputs(session) | {
+            linking.KEEP_SET: session.results.done[FUNCTIONS].files[KEEP_SET_FILE],
+            linking.BASE: content_of(base),
+            **{f"link {name}": sha256 for name, sha256 in links.items()},
+        }
+    return variants.region_inputs(session)
+
+
+def result_type(task: Task) -> type[ReduceResult | SymbolizingLinkResult]:
+    return SymbolizingLinkResult if task.id == NAMED else ReduceResult
+
+
+def work(task: Task, session: Session, folder: Path) -> ReduceResult | SymbolizingLinkResult:
+    if task.id == NAMED:
+        return _name(session, folder)
+    if _is_link(task, session.request):
+        return _link(session, folder)
+    wanted = variants.make_spec(session, Variant.REDUCED, variants.header_files(session.results))
+    built = variants.work(session, wanted, folder)
+    if task.id == REDUCED:
+        leave_symbols(folder, wanted, built.artifacts, session)
+    return ReduceResult(build=built, functions={})
+
+
+def _is_link(task: Task, request: TrimRequest) -> bool:
+    return task.id in (REDUCED, NAMED) and trims_functions(request.config)
+
+
+def _link(session: Session, folder: Path) -> ReduceResult:
+    programs = linking.find_programs(session)
+    base = session.results.done[base_task(session.request.config)]
+    built = (
+        base.result.build
+        if isinstance(base.result, BuildResult)
+        else base.result_as(ReduceResult).build
+    )
+    whole = sorted({*built.artifacts} - {each.target for each in programs})
+    # The plain build has no build ids: what ships of it as it is, is linked with one.
+    whole = whole if trims_plain_build(session.request.config) else []
+    defers = defers_functions(session.request.config)
+    specify = linking.specify_deferring_link if defers else linking.specify_link
+    specs = (
+        *(specify(each, session) for each in programs),
+        *(LinkSpec(target=each, label=Link.SHIPPED, flags=(WITH_BUILD_ID,)) for each in whole),
+    )
+    variants.link(session, linking.make_base_spec(session), specs, folder)
+    for program in programs:
+        _prove(program, session, folder)
+        _list(program, folder)
+    for program in programs if defers else ():
+        _cut(program.target, folder)
+    linked = [*(each.target for each in programs), *whole]
+    return ReduceResult(
+        build=replace(built, artifacts=_collect(base, built.artifacts, linked, folder)),
+        functions={
+            each.target: FunctionCount(held=len(each.before.functions), dropped=len(each.dropped))
+            for each in programs
+        },
+    )
+
+
+def _name(session: Session, folder: Path) -> SymbolizingLinkResult:
+    programs = linking.find_programs(session)
+    flags = (*size_options.relink_flags(session), *size_options.unfolded_flags(session))
+    specs = tuple(
+        replace(
+            linking.specify_link(each, session),
+            label=Link.NAMED,
+            unfolded=True,
+            flags=flags,
+            sources=linker_script.named_sources(len(each.dropped)),
+            script=linker_script.named_script(each.dropped),
+            form=StubForm.REPORTING,
+            strip=False,
+        )
+        for each in programs
+    )
+    variants.link(session, linking.make_base_spec(session), specs, folder)
+    linking.copy_users(Link.NAMED, session, folder)
+    for program in programs:
+        _list(program, folder)
+    return SymbolizingLinkResult()
+
+
+def _list(program: RelinkedProgram, folder: Path) -> None:
+    names = "".join(f"{name}\n" for name in program.dropped)
+    (folder / DROPPED_FILE.format(target=program.target)).write_text(names, encoding="utf-8")
+
+
+def _collect(
+    base: StageFolder, names: Iterable[str], linked: Collection[str], folder: Path
+) -> dict[str, int]:
+    (folder / "bin").mkdir()
+    sizes = {}
+    for name in names:
+        shipped = folder / linking.locate_stripped(Link.SHIPPED, name)
+        built = shipped if name in linked else binary(base, name)
+        shutil.copy2(built, folder / "bin" / name)
+        deferred = shipped.with_name(f"{name}{REST_SUFFIX}")
+        if name in linked and deferred.exists():
+            shutil.move(deferred, folder / "bin" / deferred.name)
+        sizes[name] = built.stat().st_size
+    return sizes
+
+
+def _prove(program: RelinkedProgram, session: Session, folder: Path) -> None:
+    linker_script.expect_known(program.before, program.kept, source=program.target)
+    shipped = folder / linking.locate_unstripped(Link.SHIPPED, program.target)
+    after = read_table(shipped)
+    if defers_functions(session.request.config):
+        place = rest.find_place(shipped.read_bytes(), source=program.target)
+        rest.prove(program.before, after, program.dropped, place, source=program.target)
+        return
+    inlines = size_options.inlines_at_link(session)
+    base = session.results.done[base_task(session.request.config)]
+    linker_script.prove(
+        program.before,
+        after,
+        # What is inlined while it is linked has no name any more.
+        kept=() if inlines else program.kept,
+        dropped=program.dropped,
+        code=program.code,
+        registrations=read_registrations(binary(base, program.target)) if inlines else None,
+        numbered=session.request.config.trim.crash_ids,
+        source=program.target,
+    )
+
+
+def _cut(name: str, folder: Path) -> None:
+    named = folder / linking.locate_unstripped(Link.SHIPPED, name)
+    stripped = folder / linking.locate_stripped(Link.SHIPPED, name)
+    table = read_table(named)
+    named.write_bytes(cutter.cut(named.read_bytes(), name, table, source=name).first)
+    parts = cutter.cut(stripped.read_bytes(), name, table, source=name)
+    stripped.write_bytes(parts.first)
+    stripped.with_name(f"{name}{REST_SUFFIX}").write_bytes(parts.rest)

@@ -1,0 +1,310 @@
+"""Stage `verdict`: what all stages saw, joined into ``verdict.json``."""
+
+import hashlib
+import json
+import posixpath
+from collections.abc import Iterator
+from pathlib import Path
+
+from megtrim.core.chain.filenames import VERDICT_FILE
+from megtrim.core.chain.graph import (
+    FUNCTIONS,
+    HEADER,
+    LINKED,
+    PLAIN,
+    PROFILE,
+    REDUCED,
+    REGION,
+    Stage,
+    Task,
+    verb_of,
+    verify_task,
+)
+from megtrim.core.chain.result_store import content_of, failure_content
+from megtrim.core.chain.session import Session, TaskResults, binary
+from megtrim.core.checks.check import Check, DeviceIdentity, ToolchainIdentity
+from megtrim.core.checks.invocation import suggest_next
+from megtrim.core.checks.statuses import CheckKind, CheckStatus, UnverifiedPolicy
+from megtrim.core.config.scenarios import all_scenarios
+from megtrim.core.config.units import format_bytes
+from megtrim.core.proof.results import VerifyResult
+from megtrim.core.proof.scenario_results import (
+    LastProof,
+    find_expired,
+    last_proofs,
+    neighbour_results,
+    scenario_results,
+)
+from megtrim.core.size.budgets import ending, warn_early
+from megtrim.core.size.results import budget_places, size_result
+from megtrim.core.trim.builds.applications import warn_of_libraries
+from megtrim.core.trim.committed_keepset import digest_committed, keep_set_checks, list_retrained
+from megtrim.core.trim.keepset_usage import (
+    functions_use,
+    operators_use,
+    rebuild,
+    regions_use,
+    trim_choice,
+)
+from megtrim.core.trim.results import (
+    FunctionsKeepSetResult,
+    HeaderResult,
+    ReduceResult,
+    UnfoldedLinksResult,
+)
+from megtrim.core.verdict.join import VerdictInputs, join
+from megtrim.core.verdict.model import VerdictResult, to_json
+from megtrim.core.verdict.wording import list_trimmed
+from megtrim.libs.elf.pages import LINK_AGAIN, count_padding, find_misfit
+from megtrim.libs.util.errors import InfrastructureFailure
+from megtrim.libs.util.strict_json import dump
+from megtrim.libs.util.wording import count
+from megtrim.times.outcomes import list_measuring_devices, summarize_performance
+
+_STAGE_CHECKS = {
+    PLAIN: CheckKind.BUILD,
+    PROFILE: CheckKind.BUILD,
+    HEADER: CheckKind.HEADER,
+    REGION: CheckKind.REDUCE,
+    LINKED: CheckKind.REDUCE,
+    FUNCTIONS: CheckKind.HEADER,
+    REDUCED: CheckKind.REDUCE,
+}
+
+
+def inputs(task: Task, session: Session) -> dict[str, str]:
+    config = session.request.config
+    toolchain = session.services.toolchain
+    identity = session.services.engine.identity()
+    named = {
+        "origin": dump(session.request.origin),
+        "config file": session.request.loaded.path.name,
+        "config": session.request.loaded.sha256,
+        "engine": identity.digest,
+        "commit": identity.commit,
+        "dirty": " ".join(identity.dirty),
+        "keep set": "committed"
+        if session.request.options.committed
+        else "quick"
+        if session.request.options.quick
+        else "traced",
+        "invocation": dump(session.request.invocation),
+        "base": session.request.base,
+        "trends": hashlib.sha256(dump(session.request.trends).encode()).hexdigest(),
+        "notes": "\n".join(list_retrained(session)),
+        **{f"toolchain {label}": value for label, value in toolchain.identity().items()},
+    }
+    for name, device in session.services.devices.items():
+        shown = {"name": device.name, "kind": device.kind, "facts": device.facts()}
+        named[f"device of {name}"] = json.dumps(shown, sort_keys=True)
+    for wanted in task.wants:
+        if wanted in session.results.done:
+            named[wanted] = content_of(session.results.done[wanted])
+        elif wanted in session.results.failed:
+            named[wanted] = failure_content(session.results.failed[wanted])
+        else:
+            named[wanted] = "not reached"
+    judged = not (session.request.options.committed or session.request.options.quick)
+    if judged and (digest := digest_committed(session.request.loaded)):
+        named["committed keep set"] = digest
+    if session.results.taken:
+        named["taken from an earlier run"] = " ".join(sorted(session.results.taken))
+    named["final"] = f"{session.request.final} {_suggest_next(session)}"
+    if config.waivers:
+        named["today"] = session.request.today.isoformat()  # a warning comes before one lapses
+    for scenario, proof in _last_proofs(task, session).items():
+        if proof is not None:
+            named[f"last proof of {scenario}"] = repr(proof)
+    return named
+
+
+def work(task: Task, session: Session, folder: Path) -> VerdictResult:
+    config = session.request.config
+    toolchain = session.services.toolchain
+    proofs = _last_proofs(task, session)
+    proves = _proves(task)
+    places = {e.id: session.request.loaded.place(*e.path) for e in all_scenarios(config)}
+    places |= budget_places(session.request)
+    sizes = size_result(session.results)
+    verdict = join(
+        VerdictInputs(
+            origin=session.request.origin,
+            config=session.request.loaded.path.name,
+            engine=session.services.engine.identity(),
+            toolchain=ToolchainIdentity(
+                kind=toolchain.kind,
+                target=toolchain.target,
+                version=toolchain.version,
+                image=toolchain.image,
+                page_bytes=toolchain.page_bytes,
+            ),
+            devices=_devices(task, session),
+            trim=trim_choice(session),
+            artifacts=sizes.artifacts,
+            regions=regions_use(task, session),
+            operators=operators_use(session.results),
+            scenarios=scenario_results(session, proofs) if proves else (),
+            budgets=sizes.budgets,
+            baseline=sizes.baseline,
+            causes=sizes.causes,
+            notes=sizes.notes,
+            trends=session.request.trends,
+            functions=functions_use(session.results),
+            rebuild=rebuild(session.results),
+            neighbours=neighbour_results(session),
+            performance=summarize_performance(task.wants, session),
+            unverified=UnverifiedPolicy(config.verify.unverified),
+            warnings=_warnings(session),
+            programs=tuple(
+                f"{session.request.final}/bin/{name}"
+                for name, _ in list_trimmed(size_result(session.results))
+                if session.request.final
+            ),
+            next=_suggest_next(session),
+            invocation=session.request.invocation,
+            places=places,
+            expired=find_expired(proofs, allowed_s=config.verify.max_age_s),
+            checks=(
+                *_stage_checks(task, session),
+                *page_checks(session),
+                *keep_set_checks(session),
+            ),
+        )
+    )
+    (folder / VERDICT_FILE).write_text(to_json(verdict), encoding="utf-8")
+    return VerdictResult(verdict=verdict.verdict, unverified=verdict.unverified)
+
+
+def _suggest_next(session: Session) -> str:
+    request = session.request
+    programs = list_trimmed(size_result(session.results))
+    if not (request.final and programs) or request.options.traces:
+        return ""
+    name, size = programs[0]
+    changed = request.committed_keep_set not in (None, digest_committed(request.loaded))
+    commits = changed and not request.options.quick
+    limited = bool(request.config.budgets)
+    return suggest_next(
+        request.invocation,
+        name,
+        size.size_bytes,
+        results=posixpath.dirname(request.final),
+        commits=commits,
+        limited=limited,
+    )
+
+
+def _proves(task: Task) -> bool:
+    return any(Stage(wanted.partition("/")[0]) is Stage.VERIFY for wanted in task.wants)
+
+
+def _last_proofs(task: Task, session: Session) -> dict[str, LastProof | None]:
+    return last_proofs(session) if _proves(task) else {}
+
+
+def _devices(task: Task, session: Session) -> tuple[DeviceIdentity, ...]:
+    found = {each.name: each for each in list_measuring_devices(task.wants, session)}
+    if found:
+        return tuple(found[name] for name in sorted(found))
+    for scenario in all_scenarios(session.request.config):
+        device = session.services.devices.get(scenario.cpu_class.name)
+        done = session.results.done.get(verify_task(scenario))
+        if done is not None:
+            machine = done.result_as(VerifyResult).device
+        elif device is not None:
+            machine = DeviceIdentity(name=device.name, kind=device.kind, facts=device.facts())
+        else:
+            continue
+        found.setdefault(machine.name, machine)
+    return tuple(found[name] for name in sorted(found))
+
+
+def _stage_checks(judged: Task, session: Session) -> Iterator[Check]:
+    for task, kind in _STAGE_CHECKS.items():
+        if task not in judged.wants:
+            continue
+        done = session.results.done.get(task)
+        failure = session.results.failed.get(task)
+        if done is None and failure is None:
+            continue
+        infrastructure = isinstance(failure, InfrastructureFailure)
+        bad = CheckStatus.INFRASTRUCTURE if infrastructure else CheckStatus.FAIL
+        yield Check(
+            id=f"{kind}:{task}",
+            kind=kind,
+            subject=task,
+            status=bad if failure else CheckStatus.PASS,
+            text=failure.title if failure else _describe_result(task, session.results),
+            detail=str(failure) if failure else "",
+            hint=failure.hint if failure else "",
+            reproduce=session.request.invocation.again(verb_of(task)) if failure else "",
+            file=session.request.loaded.path.name,
+            line=session.request.loaded.line("engine"),
+        )
+
+
+def page_checks(session: Session) -> Iterator[Check]:
+    page_bytes = session.services.toolchain.page_bytes
+    request = session.request
+    reduced = session.results.done.get(REDUCED)
+    if not page_bytes or reduced is None:
+        return
+    for artifact in request.config.artifacts:
+        data = binary(reduced, artifact).read_bytes()
+        misfit = find_misfit(data, page_bytes, source=artifact)
+        padding = f"{count_padding(data, source=artifact):,} bytes of padding between its segments"
+        place = request.loaded.place("toolchain", "pages")
+        yield Check(
+            id=f"{CheckKind.PAGES}:{artifact}",
+            kind=CheckKind.PAGES,
+            subject=artifact,
+            status=CheckStatus.FAIL if misfit else CheckStatus.PASS,
+            text=misfit or f"fits memory pages of {format_bytes(page_bytes)}, {padding}",
+            hint=LINK_AGAIN if misfit else "",
+            reproduce=request.invocation.again("trim") if misfit else "",
+            file=place.file,
+            line=place.line,
+        )
+
+
+def _describe_result(task: str, results: TaskResults) -> str:
+    done = results.done[task]
+    if task == HEADER:
+        header = done.result_as(HeaderResult)
+        return f"{count(header.regions, 'region')}, {count(header.operators, 'operator')} kept"
+    if task == LINKED:
+        return f"{count(len(done.result_as(UnfoldedLinksResult).links), 'program')} linked unfolded"
+    if task == FUNCTIONS:
+        return f"{count(done.result_as(FunctionsKeepSetResult).functions, 'function')} ran"
+    if task in (REGION, REDUCED):
+        return _describe_reduced(done.result_as(ReduceResult))
+    return "built"
+
+
+def _describe_reduced(reduced: ReduceResult) -> str:
+    counts = reduced.functions.values()
+    if counts:
+        dropped = sum(each.dropped for each in counts)
+        held = sum(each.held for each in counts)
+        stay = f"{held - dropped} stay: what ran, and what must stay whatever ran"
+        return f"linked without {dropped} of {held} functions; {stay}"
+    units = reduced.build.translation_units
+    return f"built; the header was in all {units} translation units that were compiled"
+
+
+def _warnings(session: Session) -> tuple[str, ...]:
+    dirty = session.services.engine.identity().dirty
+    header = session.results.done.get(HEADER)
+    return (
+        *session.request.loaded.warnings,
+        *(
+            (f"the engine's tree differs from its commit in {count(len(dirty), 'file')}",)
+            if dirty
+            else ()
+        ),
+        *(header.result_as(HeaderResult).warnings if header else ()),
+        *list_retrained(session),
+        *warn_of_libraries(session),
+        *warn_early(size_result(session.results).budgets),
+        *ending(session.request.config.waivers, session.request.today),
+    )

@@ -1,0 +1,125 @@
+"""The sample engine of ``examples/sample-engine``, which includes its header as MegEngine does."""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from megtrim.core.build_spec import (
+    MINIMUM_SIZE,
+    BuildSpec,
+    EngineIdentity,
+    EngineLibrary,
+    Linkage,
+    Switch,
+    Toolchain,
+    Variant,
+)
+from megtrim.engines.megengine.load_and_run import dialects
+from megtrim.engines.megengine.load_and_run.dialects import Dialect
+from megtrim.engines.megengine.regions.header import Scopes
+from megtrim.libs.util.errors import InputError
+from megtrim.libs.util.input_files import find_shipped
+from megtrim.libs.util.process import ProcessRunner
+from megtrim.places.compile.projects import checkout as checkouts
+from megtrim.places.compile.projects.checkout import SourceTexts
+
+KIND = "sample"
+FORCED_HEADER = "src/bin_reduce_cmake.h"
+GENERATION = 20220507
+_DIALECT = replace(dialects.LITE, name="the sample engine", dumps_warm_ups=False)
+_FOLD = dict.fromkeys(("clang-linux-arm64", "ndk"), ("-Wl,--icf=all",))
+"""Toolchains with lld, which knows the flag; the engine's own CMake tests for it."""
+_MODES = "src/elemwise_modes.txt"
+_OPTIONS = "src/load_and_run/options.cpp"
+_FLAG = re.compile(r'\b(switched|counted|named)\("([a-z0-9_]{1,99})"')
+_SOURCES = ("CMakeLists.txt", "cmake/", "src/")
+
+
+def find_embedded_source() -> Path:
+    return find_shipped("sample_engine", "examples/sample-engine")
+
+
+class SampleEngine:
+    kept: tuple[str, ...] = ("sample::fail", "sample::log_line")
+    kernels: tuple[str, ...] = ("src/kernels",)
+    switches: tuple[Switch, ...] = MINIMUM_SIZE
+
+    def __init__(self, source: Path, processes: ProcessRunner) -> None:
+        tree = checkouts.take(source, processes)
+        # Models, inputs and pages are next to the sources and do not enter the build.
+        files = {name: sha for name, sha in tree.files.items() if name.startswith(_SOURCES)}
+        if FORCED_HEADER not in files:
+            msg = f"{source} is not a sample engine: it has no {FORCED_HEADER}"
+            raise InputError(msg, hint="engine.source must name a copy of examples/sample-engine")
+        self.checkout = checkouts.Checkout(
+            root=source, files=files, commit=tree.commit, dirty=tree.dirty
+        )
+        self._sources = SourceTexts(self.checkout)
+
+    def identity(self) -> EngineIdentity:
+        return self.checkout.identity(KIND, GENERATION)
+
+    def make_spec(
+        self,
+        variant: Variant,
+        toolchain: Toolchain,
+        *,
+        targets: tuple[str, ...],
+        minimum_size: bool,
+        header: Mapping[str, str],
+    ) -> BuildSpec:
+        del toolchain  # the spec is the same for all
+        profile = (("MGE_WITH_MIDOUT_PROFILE", "ON" if variant is Variant.PROFILE else "OFF"),)
+        minimum = variant is Variant.REDUCED and minimum_size
+        return BuildSpec(
+            variant=variant,
+            targets=targets,
+            options=(
+                ("CMAKE_BUILD_TYPE", "Release"),
+                *profile,
+                ("MGE_WITH_MINIMUM_SIZE", "ON" if minimum else "OFF"),
+            ),
+            overrides=self._sources.overrides(header, forced=FORCED_HEADER),
+            include=self._sources.include(header),
+            forced_header=FORCED_HEADER if header else None,
+        )
+
+    def library(self, linkage: Linkage, toolchain: Toolchain) -> EngineLibrary:
+        # Its operators register themselves: nothing refers to their object files.
+        static = linkage is Linkage.STATIC
+        return EngineLibrary(
+            linkage=linkage,
+            file="libsample_engine.a" if static else "libsample_engine.so",
+            include=("src/public",),
+            whole=static,
+            needs=("-pthread",),
+            link_options=("-Wl,--gc-sections", *_FOLD.get(toolchain.kind, ())),
+        )
+
+    def elemwise_modes(self) -> tuple[tuple[str, int], ...]:
+        path = self.checkout.root / _MODES
+        lines = path.read_text(encoding="utf-8").splitlines()
+        pairs = (line.split() for line in lines if line.strip() and not line.startswith("#"))
+        return tuple((name, int(value)) for name, value in pairs)
+
+    def scopes(self) -> Scopes:
+        return self._sources.scopes
+
+    def texts(self) -> Iterator[tuple[str, str]]:
+        for name in sorted(self.checkout.files):
+            if name.endswith((".h", ".cpp", ".inl")):
+                yield name, self.checkout.text(name)
+
+    def formats(self) -> tuple[str, ...]:
+        return ("sample v1",)
+
+    def dialect(self) -> Dialect:
+        found = (
+            _FLAG.findall(self.checkout.text(_OPTIONS)) if _OPTIONS in self.checkout.files else []
+        )
+        if not found:
+            return replace(_DIALECT, closed=False)
+        switches = frozenset(name for kind, name in found if kind == "switched")
+        values = frozenset(name for kind, name in found if kind != "switched")
+        return _DIALECT.of_tree(switches, values)

@@ -1,0 +1,1 @@
+"""Where a repository is hosted: its workflows, comments and artifacts."""

@@ -1,0 +1,200 @@
+"""``megtrim ci evidence run``: a bundle on a device of this machine, in a folder of its own."""
+
+import platform
+import tempfile
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+import click
+
+from megtrim.core.chain.matrix import Shard
+from megtrim.core.cli.clock import read_today
+from megtrim.core.cli.echo import open_console, show
+from megtrim.core.cli.environment import open_processes
+from megtrim.core.cli.options import PATH, examples, quiet_option, to_option
+from megtrim.core.cli.session.device_specs import (
+    NEAR,
+    POOLED,
+    DeviceDefaults,
+    make,
+    make_bundle_specs,
+)
+from megtrim.core.config.load import BOARDS_VARIABLE, load_owned_devices
+from megtrim.lab.evidence import limits
+from megtrim.lab.evidence.bundle import Bundle, BundleDevice, JobPurpose, read_bundle
+from megtrim.lab.evidence.evidence import EVIDENCE_FILE
+from megtrim.lab.jobs.worker import DeviceJob, JobResult, run
+from megtrim.libs.util.console import Console
+from megtrim.libs.util.environment import PASSED
+from megtrim.libs.util.errors import EXIT_PASS, InputError
+from megtrim.libs.util.files import guard_write, write_atomically
+from megtrim.libs.util.process import ProcessRunner
+from megtrim.libs.util.strict_json import dump
+from megtrim.places.devices import kinds as device_kinds
+from megtrim.places.devices.device import Device
+from megtrim.places.devices.local import is_hosted
+
+HOST_VARIABLE = "MEGTRIM_HOST_RUNS_PROGRAMS"
+
+_FOR_THE_WAY = (
+    "XDG_STATE_HOME",
+    "SSH_AUTH_SOCK",
+    "ANDROID_ADB_SERVER_PORT",
+    "MEGTRIM_ADB",
+    "MEGTRIM_STATE",
+    "RUNNER_ENVIRONMENT",
+)
+"""What adb, ssh and the facts of this machine need beyond what programs here see.
+
+All else is left out: a job's environment has tokens in it.
+"""
+
+
+@examples(
+    "megtrim ci evidence run bundle --sha256 DIGEST --class pixel --shard 1/2 --to evidence",
+    "megtrim ci evidence run bundle --sha256 DIGEST --class any --to evidence --emulated",
+)
+@click.command("run")
+@click.argument("folder", metavar="BUNDLE", type=PATH)
+@click.option("--sha256", required=True, metavar="DIGEST", help="SHA-256 of bundle.json.")
+@click.option("--class", "cpu_class", required=True, metavar="CLASS", help="CPU class to run.")
+@click.option(
+    "--shard",
+    "part",
+    default="1/1",
+    show_default=True,
+    metavar="I/N",
+    help="Run part I of N of the scenarios.",
+)
+@to_option
+@click.option(
+    "--emulated/--attached",
+    help="Run on this machine, even if there are devices; or on those that are attached.",
+)
+@quiet_option
+def run_bundle(
+    folder: Path, sha256: str, cpu_class: str, part: str, to: Path, emulated: bool, quiet: bool
+) -> int:
+    """Run a part of BUNDLE on a device, and write the evidence.
+
+    Needs no engine, no compiler and no project. A program that fails is evidence, and so is a
+    device that fails: the exit status is 0. Devices of kind local, qemu, auto or virtual-phone run
+    the bundle's programs on this machine. Its owner allows that with MEGTRIM_HOST_RUNS_PROGRAMS=yes
+    in the environment; one of GitHub's own needs no such word. Boards, and whose power is switched,
+    are in a file of its owner that MEGTRIM_BOARDS names.
+    """
+    shard = Shard.parse(part)
+    today = read_today()
+    console = open_console(quiet=quiet)
+    processes = open_processes()
+    bundle = read_bundle(folder, sha256=sha256)
+    # As the owner of this machine describes them.
+    machine = load_owned_devices(processes.env.get(BOARDS_VARIABLE, ""))
+    standing = tuple(
+        replace(each, settings=machine.settle(each.name, each.kind, each.settings))
+        for each in _list_standing(bundle, cpu_class, emulated=emulated)
+    )
+    asked = standing[0]
+    owned = not is_hosted(processes.env)
+    allowed = emulated or not owned or processes.env.get(HOST_VARIABLE) == "yes"
+    # Of other kinds, programs are processes of this machine, walled off or not.
+    if asked.kind not in POOLED and not allowed:
+        msg = f"device {asked.name} is of kind {asked.kind}: the bundle's programs would run here"
+        hint = f"if this machine may run them, set {HOST_VARIABLE}=yes in the runner's environment"
+        raise InputError(msg, hint=hint)
+    scenarios = shard.of(sorted(bundle.of_class(cpu_class), key=lambda each: each.id))
+    what = "contests" if bundle.purpose is JobPurpose.TIME else "scenarios"
+    if len(scenarios) > limits.MOST_RESULTS:
+        msg = f"--shard {shard}: found {len(scenarios)} {what} in this part"
+        raise InputError(msg, hint=f"make more parts: a job runs at most {limits.MOST_RESULTS}")
+    _prepare(to)
+    for each in standing:
+        console.say(f"device     {each.name} ({each.kind}) for class {each.cpu_class}")
+    every = len(bundle.contests) or len(bundle.scenarios)
+    console.say(f"bundle     to {bundle.purpose}, {len(scenarios)} of {every} {what}")
+    # Next to the evidence: a folder for temporary files may refuse to run programs.
+    with tempfile.TemporaryDirectory(dir=to, prefix=".work-") as work:
+        job = DeviceJob(
+            bundle=bundle,
+            folder=folder.absolute(),
+            sha256=sha256,
+            work=Path(work).absolute(),
+            scenarios=scenarios,
+            asked=asked,
+            today=today,
+        )
+        result = run(job, partial(_open, job, standing, processes, console), console)
+    _write(result, to)
+    if result.lost:
+        lost = f"{result.lost} of {len(scenarios)} {what}"
+        console.warn(f"the device failed: nothing is known about {lost}")
+    show(f"evidence: {to / EVIDENCE_FILE}")
+    return EXIT_PASS
+
+
+def _list_standing(bundle: Bundle, cpu_class: str, *, emulated: bool) -> list[BundleDevice]:
+    of_class = [each for each in bundle.devices if each.cpu_class == cpu_class]
+    on_runners = [each for each in of_class if each.runner]
+    classes = sorted({each.cpu_class for each in bundle.devices})
+    hint = f"its classes: {', '.join(classes) or 'none'}"
+    if emulated:
+        if not of_class:
+            msg = f"--class: the bundle has no class {cpu_class[:60]!r}"
+            raise InputError(msg, hint=hint)
+        device = BundleDevice(
+            name=f"emulated-{cpu_class}",
+            kind="auto",
+            cpu_class=cpu_class,
+            qemu_cpu=of_class[0].qemu_cpu,
+            runner=False,
+        )
+        return [device]
+    if not on_runners:
+        msg = f"--class: no device of class {cpu_class[:60]!r} has a runner"
+        raise InputError(msg, hint=f"{hint}; --emulated runs on this machine")
+    first = on_runners[0]
+    if first.kind not in POOLED:
+        return [first]
+    return [runner for runner in on_runners if runner.kind == first.kind]
+
+
+def _open(
+    job: DeviceJob, standing: tuple[BundleDevice, ...], processes: ProcessRunner, console: Console
+) -> Device:
+    bundle = job.bundle
+    kind = job.asked.kind
+    if kind not in (*NEAR, *device_kinds.KINDS):
+        msg = f"device {job.asked.name}: this megtrim knows no kind {kind!r}"
+        raise InputError(msg, hint="is the kit on the runner that of the build job?")
+    around = DeviceDefaults(
+        processes=ProcessRunner(
+            {
+                name: value
+                for name, value in processes.env.items()
+                if name in (*PASSED, *_FOR_THE_WAY)
+            }
+        ),
+        scratch=job.work / "runs",
+        machine=bundle.machine,
+        sysroot=Path(bundle.sysroot) if bundle.sysroot else None,
+        say=console.say,
+    )
+    return make(kind, make_bundle_specs(around, standing), native=platform.machine())
+
+
+def _prepare(to: Path) -> None:
+    with guard_write(to):
+        if to.is_symlink() or (to.exists() and (not to.is_dir() or any(to.iterdir()))):
+            msg = f"--to {to}: found something there, expected a new or an empty folder"
+            raise InputError(msg)
+        to.mkdir(parents=True, exist_ok=True)
+
+
+def _write(result: JobResult, to: Path) -> None:
+    with guard_write(to):
+        for digest, data in sorted(result.files.items()):
+            path = to / limits.FILES / digest
+            path.parent.mkdir(exist_ok=True)
+            path.write_bytes(data)
+    write_atomically(to / EVIDENCE_FILE, dump(result.evidence))

@@ -1,0 +1,90 @@
+"""``megtrim ci gate``: a report's exit status, as the last step of a job."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+import click
+
+from megtrim.core.chain.filenames import VERDICT_FILE
+from megtrim.core.checks.statuses import exit_code
+from megtrim.core.cli.echo import show, show_summary
+from megtrim.core.cli.environment import open_processes
+from megtrim.core.verdict.conclusion import Conclusion, conclude, read_conclusion
+from megtrim.hosting.github.runner import write_output
+from megtrim.lab.evidence import limits
+from megtrim.libs.util.errors import InfrastructureFailure, InputError
+
+if TYPE_CHECKING:
+    from megtrim.lab.evidence.fields import EarlyExit
+
+T = TypeVar("T")
+
+NOTHING_LEFT = "the build job left no result"
+_UNVERIFIED = (
+    "  verify.unverified is fail, so each scenario needs a device that verified it: "
+    "look at the device jobs, then run this job again"
+)
+_HINT = "is the folder the report of this run?"
+
+
+@click.command(
+    epilog="""\b
+Examples:
+  megtrim ci gate report
+  megtrim ci gate megtrim-out/final
+
+\b
+Outputs of the step:
+  verdict  pass, unverified, inconclusive, fail; error: the run ended before a verdict
+  size     bytes of the first artifact, trimmed; empty if it was not measured
+"""
+)
+@click.argument("report", type=click.Path(path_type=Path))
+def gate(report: Path) -> int:
+    """Exit with the status of the verdict in REPORT, or of a run that ended before a verdict."""
+    env = open_processes().env
+    found: Conclusion | EarlyExit | None = None
+    try:
+        found = read_report(report, _read)
+    finally:
+        known = found if isinstance(found, Conclusion) else None
+        size_bytes = known.size_bytes if known else None
+        write_output(env, "verdict", str(known.verdict) if known else "error")
+        write_output(env, "size", "" if size_bytes is None else str(size_bytes))
+    if not isinstance(found, Conclusion):
+        for line in str(found).splitlines():
+            show(f"  {limits.clean_line(line)}")
+        return found.exit
+    show_summary(f"{found.verdict}: {limits.clean_line(found.headline)}")
+    status = exit_code(found.verdict, found.unverified)
+    if status == InfrastructureFailure.exit_code:
+        show(_UNVERIFIED)
+    return status
+
+
+def read_report(report: Path, read: Callable[..., T]) -> T | EarlyExit:
+    """Raises InfrastructureFailure where it left neither a verdict nor how it ended."""
+    path = report / VERDICT_FILE
+    left = report / limits.ENDING_FILE
+    if path.is_file():
+        if left.exists():  # one of them is older
+            msg = f"{report}: found {VERDICT_FILE} and {limits.ENDING_FILE}, expected one of them"
+            raise InputError(msg, hint="two runs wrote there: empty the folder, and run again")
+        return read(limits.read_text(path, hint=_HINT), source=str(path))
+    if left.is_file():
+        from megtrim.lab.evidence.fields import parse_ending
+
+        return parse_ending(limits.read_text(left, hint=_HINT), source=str(left))
+    msg = f"{report}: {NOTHING_LEFT}"
+    raise InfrastructureFailure(msg, hint="look at the build job, and run it again")
+
+
+def _read(text: str, *, source: str) -> Conclusion:
+    if (found := read_conclusion(text, source=source)) is not None:
+        return found
+    from megtrim.core.verdict.model import parse_verdict
+
+    return conclude(parse_verdict(text, source=source))

@@ -1,0 +1,162 @@
+"""``megtrim ci github baseline``: the sizes and proofs that a change is compared with.
+
+``OUT/baseline`` holds sizes.json, evidence.json, and wanted.json: the commit with the right sizes.
+"""
+
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import click
+
+from megtrim.core import stages
+from megtrim.core.build_spec import Origin
+from megtrim.core.chain.filenames import SIZES_FILE
+from megtrim.core.chain.graph import SIZE, Stage, tasks_up_to
+from megtrim.core.checks.invocation import Options
+from megtrim.core.cli.echo import open_console, show
+from megtrim.core.cli.environment import open_processes
+from megtrim.core.cli.options import (
+    common,
+    config_path_option,
+    examples,
+    needs_token,
+    out_option,
+    outputs,
+)
+from megtrim.core.cli.session.setup import describe, open_session
+from megtrim.core.size.baseline import dump_sizes, load_sizes
+from megtrim.core.size.budgets import Baseline
+from megtrim.hosting.cli.github.client import open_job
+from megtrim.hosting.github.baselines import Base, BaselineSource, FoundBaseline, find
+from megtrim.hosting.github.runner import one_line, write_output
+from megtrim.lab.evidence.evidence import EVIDENCE_FILE
+from megtrim.libs.util.errors import EXIT_PASS, InfrastructureFailure, Interrupted, MegtrimError
+from megtrim.libs.util.files import guard_write, write_atomically
+from megtrim.libs.util.input_files import read_text
+from megtrim.libs.util.json_text import LARGEST_DOCUMENT
+from megtrim.libs.util.strict_json import dump, load
+
+FOLDER = "baseline"
+WANTED_FILE = "wanted.json"
+_LONGEST_REASON = 160
+
+
+@examples(
+    "megtrim ci github baseline find --out megtrim-out",
+    "megtrim ci github baseline rebuild --config base/megtrim.yaml --out megtrim-out",
+)
+@click.group()
+def baseline() -> None:
+    """Find or rebuild the sizes that a change is compared with."""
+
+
+@examples(
+    "megtrim ci github baseline find --out megtrim-out --artifact megtrim-baseline",
+    more=outputs(
+        how="merge-base, last-known or none",
+        rebuild="the commit to build, if its sizes are not stored; otherwise empty",
+    )
+    + needs_token("actions: read, contents: read"),
+)
+@baseline.command("find")
+@out_option("Folder of results.")
+@config_path_option("proofs of others are refused")
+@click.option(
+    "--artifact",
+    default="megtrim-baseline",
+    show_default=True,
+    help="Name of the artifact that runs store.",
+)
+@click.option(
+    "--quick/--committed",
+    help="Look for sizes of quick trims, or of trims by the committed keep set.",
+)
+def find_baseline(out: Path, config: str, artifact: str, quick: bool) -> int:
+    """Download the sizes that the run of the merge base stored, or else the newest ones.
+
+    Only runs of this repository on the base branch count; what runs of forks stored is not used.
+    """
+    console = open_console()
+    env, event, api = open_job()
+    found = find(api, event, config=config, artifact=artifact, now_s=time.time(), quick=quick)
+    for warning in found.warnings:
+        console.warn(one_line(warning, most=1000))
+    _leave(found, out / FOLDER, quick=quick)
+    write_output(env, "how", found.how)
+    write_output(env, "rebuild", found.rebuild)
+    show(f"baseline: {found.source}")
+    return EXIT_PASS
+
+
+@examples(
+    "megtrim ci github baseline rebuild --config base/megtrim.yaml --out megtrim-out",
+    more=outputs(how="rebuilt; if the build failed, as before: last-known or none"),
+)
+@baseline.command("rebuild")
+@common
+def rebuild_baseline(options: Options) -> int:
+    """Build the plain and the reduced variant of the merge base, and measure them.
+
+    The configuration is in a checkout of the commit that `find` printed. It is trimmed like the
+    sizes that `find` looked for: by its committed keep set, or quickly. If the build fails, the
+    sizes that `find` downloaded are kept, with the reason.
+    """
+    folder = options.out / FOLDER
+    base = _read_base(folder / WANTED_FILE)
+    known = load_sizes(folder / SIZES_FILE, shown=SIZES_FILE)
+    try:
+        how_built = replace(options, committed=not known.quick, quick=known.quick)
+        found = _measure_variants(how_built)
+        source = f"{base}, {base.what}, rebuilt"
+        how = BaselineSource.REBUILT
+    except Interrupted:
+        raise
+    except MegtrimError as error:
+        open_console().warn(f"{base} cannot be rebuilt: {one_line(str(error))}")
+        reason = one_line(error.message, most=_LONGEST_REASON)
+        found = known
+        source = f"{known.source}; {base.what} cannot be rebuilt ({reason})"
+        how = BaselineSource.LAST_KNOWN if known.sizes else BaselineSource.NONE
+    shown = one_line(source, most=490)
+    commit = base.sha if how is BaselineSource.REBUILT else found.origin.commit
+    _write_sizes(found, folder, source=shown, quick=known.quick, commit=commit)
+    write_output(open_processes().env, "how", how)
+    show(f"baseline: {source}")
+    return EXIT_PASS
+
+
+def _leave(found: FoundBaseline, folder: Path, *, quick: bool) -> None:
+    _write_sizes(found.stored, folder, source=found.source, quick=quick, commit=found.commit)
+    write_atomically(folder / EVIDENCE_FILE, dump(found.evidence))
+    wanted = folder / WANTED_FILE
+    if found.base is not None:
+        write_atomically(wanted, dump(found.base))
+        return
+    with guard_write(wanted):
+        wanted.unlink(missing_ok=True)
+
+
+def _read_base(path: Path) -> Base:
+    hint = "run `megtrim ci github baseline find` first, with the same --out"
+    most = LARGEST_DOCUMENT
+    expected = "the commit of a baseline"
+    text = read_text(path, most_bytes=most, expected=expected, hint=hint)
+    return load(Base, text, source=str(path), version=1, hint=hint)
+
+
+def _measure_variants(options: Options) -> Baseline:
+    session = open_session(options)
+    describe(session)
+    stages.run(tasks_up_to(Stage.SIZE, session.request.tasks), session)
+    folder = session.results.done.get(SIZE)
+    if folder is None:
+        raise next(
+            iter(session.results.failed.values()), InfrastructureFailure("no sizes were measured")
+        )
+    return load_sizes(folder.file(SIZES_FILE), shown=SIZES_FILE)
+
+
+def _write_sizes(found: Baseline, folder: Path, *, source: str, quick: bool, commit: str) -> None:
+    left = replace(found, source=source, quick=quick, origin=Origin(commit=commit))
+    write_atomically(folder / SIZES_FILE, dump_sizes(left))

@@ -1,0 +1,403 @@
+"""``megtrim ci github history``, ``base`` and ``regression-issues``: what is kept of nights."""
+
+import base64
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path, PurePosixPath
+
+import click
+
+from megtrim.core.build_spec import Variant
+from megtrim.core.chain.filenames import SIZES_FILE, VERDICT_FILE
+from megtrim.core.cli.clock import read_now
+from megtrim.core.cli.echo import open_console, show, show_command
+from megtrim.core.cli.environment import open_processes
+from megtrim.core.cli.options import (
+    PATH,
+    artifact_option,
+    config_path_option,
+    examples,
+    needs_token,
+    outputs,
+)
+from megtrim.core.config.units import WORK
+from megtrim.core.size.baseline import load_sizes
+from megtrim.core.size.budgets import Baseline
+from megtrim.core.size.history import expect_sizes_of, make_commit_sizes
+from megtrim.core.size.rows import BudgetRow
+from megtrim.core.size.use import compare_work
+from megtrim.core.verdict.model import Verdict, to_json
+from megtrim.hosting.cli.evidence.join import links, write_forms
+from megtrim.hosting.cli.github.client import (
+    expect_default_branch,
+    open_api,
+    open_job,
+    read_runs,
+    read_verdict,
+)
+from megtrim.hosting.github.api import Api
+from megtrim.hosting.github.baselines import BaselineSource, find
+from megtrim.hosting.github.commits import (
+    fetch_commit,
+    fetch_head,
+    fetch_start,
+    is_ancestor,
+    list_rewrites,
+)
+from megtrim.hosting.github.event import Event, read_event
+from megtrim.hosting.github.issues import IssueTracker, TrackedIssue
+from megtrim.hosting.github.runner import annotation, one_line, write_output
+from megtrim.libs.util.console import Console
+from megtrim.libs.util.errors import EXIT_PASS, InfrastructureFailure, InputError
+from megtrim.libs.util.files import write_atomically
+from megtrim.libs.util.process import ProcessRunner
+from megtrim.libs.util.strict_json import dump
+from megtrim.libs.util.wording import COMMIT_DIGEST
+from megtrim.times.cli.history import load_run
+from megtrim.times.counts.use import Use
+from megtrim.times.history.branch import DataBranch
+from megtrim.times.history.entries import HistoryEntry, is_future
+from megtrim.times.nights.issue_actions import (
+    IssueAction,
+    IssueState,
+    KnownIssue,
+    Night,
+    list_bases,
+    plan_actions,
+)
+from megtrim.times.nights.night import NightFacts, add_history, make_runs
+from megtrim.times.report.regression_issue import LABEL, NightPlace, read_record, render_issue
+
+RUNS_FOLDER = "runs"
+_MOST_RUNS = 200
+_COMMIT_DIGITS = 12
+_MOST_BASES = 10
+_LONGEST_BRANCH = 80
+_history_option = click.option(
+    "--history",
+    type=PATH,
+    default=Path("history"),
+    show_default=True,
+    help="Folder of the history; it may be missing.",
+)
+_branch_option = click.option(
+    "--branch", default="perf-history", show_default=True, help="Branch of the history."
+)
+_repository_option = click.option(
+    "--repository",
+    type=PATH,
+    default=Path(),
+    help="Any checkout, for git to keep objects in. [default: the current folder]",
+)
+_base_option = click.option(
+    "--base", "base_commit", default="", help="Commit that it was compared with."
+)
+_WORDS = {
+    IssueState.REGRESSED: "updated",
+    IssueState.FIXED: "closed: repaired",
+    IssueState.DUPLICATE: "closed: another one is open",
+}
+
+
+@examples(
+    "megtrim ci github history add report --history history",
+    "megtrim ci github history push report --branch perf-history --repository kit",
+)
+@click.group()
+def history() -> None:
+    """Add a night or the sizes of a commit to the history, and the history to a night's report."""
+
+
+@examples(
+    "megtrim ci github history add report --history history",
+    more=needs_token("actions: read, contents: read"),
+)
+@history.command()
+@click.argument("report", type=PATH)
+@_history_option
+@_base_option
+@artifact_option
+def add(report: Path, history: Path, base_commit: str, artifact: str) -> int:
+    """Write the runs of a night next to its REPORT, and the history into it.
+
+    Counted work of the plain program is compared with that in the artifact of the base's own night.
+
+    A run has the time at which the workflow was started: a repeated job writes the same file.
+    """
+    verdict = read_verdict(report)
+    if verdict.performance is None:
+        show("no times were measured: nothing joins the history")
+        return EXIT_PASS
+    env, event, api = open_job()
+    facts = NightFacts(
+        commit=fetch_commit(api, event.repository, event.head_sha),
+        measured_at=fetch_start(api, event.repository, event.run_id),
+        job=str(event.run_id),
+    )
+    runs = make_runs(verdict, facts)
+    for run in runs:
+        write_atomically(report / RUNS_FOLDER / f"{run.id}.json", dump(run))
+    every = {each.id: each for each in (*read_runs(history), *runs)}
+    verdict = add_history(verdict, tuple(every.values()))
+    if base_commit and any(row.work for row in verdict.budgets):
+        if not COMMIT_DIGEST.fullmatch(base_commit):
+            msg = f"--base {one_line(base_commit, most=60)}: found no commit, expected its digits"
+            raise InputError(msg)
+        of_base = replace(event, sha=base_commit)
+        budgets = tuple(_compare_work(api, of_base, report, verdict, artifact))
+        verdict = replace(verdict, budgets=budgets)
+    write_forms(verdict, report, links(env, event.run_url, artifact))
+    write_atomically(report / VERDICT_FILE, to_json(verdict))
+    show("\n".join(run.id for run in runs) or "no device measured anything")
+    return EXIT_PASS
+
+
+def _compare_work(
+    api: Api, of_base: Event, report: Path, verdict: Verdict, artifact: str
+) -> Iterator[BudgetRow]:
+    now = load_sizes(report / SIZES_FILE, shown=SIZES_FILE)
+    config = verdict.invocation.config
+    found = find(api, of_base, config=config, artifact=artifact, now_s=read_now().timestamp())
+    for warning in found.warnings:
+        open_console().warn(one_line(warning, most=1000))
+    base = found.stored if found.how is BaselineSource.MERGE_BASE else Baseline(sizes={})
+    for row in verdict.budgets:
+        known, former = (e.uses.get(row.artifact, Use()).work.get(row.variant) for e in (now, base))
+        if known is None or (row.measure, row.variant) != (WORK, Variant.PLAIN):
+            yield row
+        else:
+            yield compare_work(row, known, former, of_base.sha[:_COMMIT_DIGITS])
+
+
+@examples(
+    "megtrim ci github history push report --branch perf-history --repository kit",
+    more=needs_token("contents: write"),
+)
+@history.command()
+@click.argument("report", type=PATH)
+@_branch_option
+@_repository_option
+def push(report: Path, branch: str, repository: Path) -> int:
+    """Append the runs of REPORT to the history's branch of this run's repository.
+
+    Many jobs may append at once, and a repeated job changes nothing. Nothing is checked out, and
+    the token is in no file and on no command line.
+    """
+    paths = sorted((report / RUNS_FOLDER).glob("*.json"))
+    if len(paths) > _MOST_RUNS:
+        msg = f"{report / RUNS_FOLDER}: found {len(paths)} runs, expected at most {_MOST_RUNS}"
+        raise InputError(msg)
+    runs = [load_run(path) for path in paths]
+    if not runs:
+        show("no device measured anything: the history stays as it is")
+        return EXIT_PASS
+    processes = open_processes()
+    event = read_event(processes.env)
+    expect_default_branch(event)
+    commit = _append(processes, event, repository, branch, runs)
+    show("\n".join(f"{run.path} in {branch} at {commit[:12]}" for run in runs))
+    return EXIT_PASS
+
+
+@examples(
+    "megtrim ci github history push-sizes baseline --branch perf-history --repository kit",
+    more=needs_token("contents: write"),
+)
+@history.command()
+@click.argument("baseline", type=PATH)
+@config_path_option("sizes of others are refused")
+@_branch_option
+@_repository_option
+def push_sizes(baseline: Path, config: str, branch: str, repository: Path) -> int:
+    """Append the sizes in BASELINE to the history's branch of this run's repository.
+
+    BASELINE is a folder with the sizes.json that this run stored, at any depth. If it stored none,
+    or they have no place in a history, that is said, and the history stays as it is.
+    """
+    processes = open_processes()
+    event = read_event(processes.env)
+    expect_default_branch(event)
+    paths = sorted(baseline.rglob(SIZES_FILE))
+    if len(paths) > 1:
+        msg = f"{baseline}: found {len(paths)} {SIZES_FILE}, expected one"
+        raise InputError(msg, hint="name the folder of one configuration's baseline")
+    if not paths:
+        show("this run stored no sizes: the history stays as it is")
+        return EXIT_PASS
+    stored = load_sizes(paths[0], shown=SIZES_FILE)
+    try:
+        found = make_commit_sizes(stored, shown=SIZES_FILE, run=event.run_id)
+    except InputError as error:
+        open_console().warn(f"left out: {error.message}")
+        return EXIT_PASS
+    if is_future(found, read_now()):
+        said = f"the commit says that it was made on {found.committed_at[:10]}"
+        open_console().warn(f"left out: {SIZES_FILE}: {said}")
+        return EXIT_PASS
+    entry = expect_sizes_of(found, commit=event.head_sha, config=str(PurePosixPath(config)))
+    commit = _append(processes, event, repository, branch, [entry])
+    show(f"{entry.path} in {branch} at {commit[:12]}")
+    return EXIT_PASS
+
+
+def _append(
+    processes: ProcessRunner,
+    event: Event,
+    repository: Path,
+    branch: str,
+    entries: Sequence[HistoryEntry],
+) -> str:
+    token = processes.env.get("GITHUB_TOKEN", "").strip()
+    if not token:
+        msg = "there is no GitHub token"
+        raise InputError(msg, hint="pass the job's own: env GITHUB_TOKEN")
+    encoded = base64.b64encode(f"x-access-token:{token}".encode()).decode()
+    remote = f"{event.server_url}/{event.repository}"
+    header = f"Authorization: basic {encoded}"
+    opened = DataBranch(processes, repository, branch, remote=remote, header=header)
+    commit = opened.append(entries)
+    for rewrite in list_rewrites(open_api(processes.env, event), event.repository, branch):
+        text = f"{rewrite}: compare it with the entries that you expect"
+        title = f"The history {branch} was rewritten"
+        show_command(annotation("warning", text, title=title))
+    return commit
+
+
+@examples(
+    "megtrim ci github base --history history",
+    more=outputs(
+        commit="what this night is compared with; empty: there is nothing earlier",
+        name="what reports call it",
+    )
+    + needs_token("contents: read, issues: read"),
+)
+@click.command()
+@config_path_option("each has issues of its own")
+@_history_option
+def base(config: str, history: Path) -> int:
+    """Print the commit that a night of performance is compared with.
+
+    It is the last commit that was measured. While the issue of a regression is open it stays the
+    one before that, so that the regression is seen until it is repaired or accepted. What is no
+    ancestor of the default branch's head is no base, whatever history and issues say.
+    """
+    env, event, api = open_job()
+    known = _read_known(IssueTracker(api, event.repository, label=LABEL).list_own())
+    found = list_bases(known, read_runs(history), config=config, head=event.head_sha)
+    commit = _choose_ancestor(api, event, found)
+    write_output(env, "commit", commit)
+    branch = one_line(event.default_branch, most=_LONGEST_BRANCH)
+    write_output(env, "name", f"{branch} at {commit[:_COMMIT_DIGITS]}" if commit else "")
+    show(f"compared with {commit}" if commit else "there is no earlier commit to compare with")
+    return EXIT_PASS
+
+
+def _choose_ancestor(api: Api, event: Event, commits: tuple[str, ...]) -> str:
+    if not commits:
+        return ""
+    own = event.of_default_branch
+    repository = event.repository
+    head = event.sha if own else fetch_head(api, repository, event.default_branch)
+    for commit in commits[:_MOST_BASES]:
+        if is_ancestor(api, repository, commit, head):
+            return commit
+        open_console().warn(f"{commit} is not in the history of the default branch: it is no base")
+    return ""
+
+
+@examples(
+    "megtrim ci github regression-issues report --base 1a2b3c4... --history history",
+    more=needs_token("issues: write"),
+)
+@click.command("regression-issues")
+@click.argument("report", type=PATH)
+@config_path_option("each has issues of its own")
+@_history_option
+@_base_option
+@artifact_option
+@click.option("--dry-run", is_flag=True, help="Print what would be done, and do nothing.")
+def regression_issues(
+    report: Path, config: str, history: Path, base_commit: str, artifact: str, dry_run: bool
+) -> int:
+    """Open, update and close an issue for each scenario that got slower, by REPORT.
+
+    REPORT is a folder with the verdict.json of a night. Only what was measured and decided opens
+    or closes an issue; running it again changes nothing. An issue that a person closed is not
+    opened again for the same rows and the same base.
+    """
+    console = open_console()
+    env = open_processes().env
+    event = read_event(env)
+    verdict = read_verdict(report)
+    performance = verdict.performance
+    if performance is None:
+        show("no times were measured: all issues stay as they are")
+        return EXIT_PASS
+    if not dry_run:
+        expect_default_branch(event)
+    tracker = IssueTracker(open_api(env, event), event.repository, label=LABEL)
+    issues = {issue.number: issue for issue in tracker.list_own()}
+    night = Night(
+        performance=performance,
+        config=config,
+        base=base_commit,
+        head=event.head_sha,
+        run=event.run_id,
+        attempt=event.run_attempt,
+        runs=read_runs(history),
+    )
+    where = NightPlace(
+        repository_url=f"{event.server_url}/{event.repository}",
+        run_url=event.run_url,
+        artifact=artifact,
+        head=event.head_sha,
+        base=base_commit,
+        budgets=verdict.budgets,
+    )
+    actions = plan_actions(night, _read_known(issues.values()))
+    if dry_run:
+        for action in actions:
+            show(f"{_name(action)}\n\n{render_issue(action, where).body}\n")
+        return EXIT_PASS
+    failures = [
+        each for action in actions if (each := _act(tracker, issues, action, where, console))
+    ]
+    if not actions:
+        show("no issue to open, update or close")
+    return failures[0].exit_code if failures else EXIT_PASS
+
+
+def _act(
+    tracker: IssueTracker,
+    issues: Mapping[int, TrackedIssue],
+    action: IssueAction,
+    where: NightPlace,
+    console: Console,
+) -> InfrastructureFailure | None:
+    text = render_issue(action, where)
+    try:
+        if not action.number:
+            number = tracker.open(text.title, text.body)
+            show(f"issue {number}: opened for {one_line(action.record.scenario)}")
+            return None
+        still_open = action.record.state is IssueState.REGRESSED
+        changed = tracker.update(issues[action.number], text.title, text.body, is_open=still_open)
+    except InfrastructureFailure as failure:
+        console.warn(one_line(f"{_name(action)}: {failure}", most=1000))
+        return failure
+    show(_name(action) if changed else f"issue {action.number}: unchanged")
+    return None
+
+
+def _name(action: IssueAction) -> str:
+    if not action.number:
+        return f"an issue for {one_line(action.record.scenario)}"
+    return f"issue {action.number}: {_WORDS[action.record.state]}"
+
+
+def _read_known(issues: Iterable[TrackedIssue]) -> tuple[KnownIssue, ...]:
+    return tuple(
+        KnownIssue(number=issue.number, is_open=issue.is_open, record=record)
+        for issue in issues
+        if (record := read_record(issue.body)) is not None
+    )

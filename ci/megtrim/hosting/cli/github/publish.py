@@ -1,0 +1,257 @@
+"""``megtrim ci github publish`` shows a report; ``toolchains`` joins those of a file before.
+
+Publishing never changes a verdict: what cannot be published is a warning.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path, PurePosixPath
+from typing import TypeVar
+
+import click
+
+from megtrim.core.build_spec import Origin
+from megtrim.core.checks.invocation import REPORT_ARTIFACT
+from megtrim.core.checks.statuses import exit_code
+from megtrim.core.cli.echo import open_console, show, show_command
+from megtrim.core.cli.environment import open_processes
+from megtrim.core.cli.options import PATH, artifact_option, config_path_option, examples, outputs
+from megtrim.core.cli.session.job_summary import COMMENT_FILE, confirm_origin, read_page
+from megtrim.core.config.config_id import choose, is_inside, split, suffix_of
+from megtrim.core.report.annotations import Annotation
+from megtrim.core.report.comment import Links, ToolchainReport, find_worst, render_joint
+from megtrim.core.verdict.model import Verdict, parse_verdict
+from megtrim.hosting.cli.gate import read_report
+from megtrim.hosting.cli.github.client import open_api
+from megtrim.hosting.github import runner
+from megtrim.hosting.github.api import Api
+from megtrim.hosting.github.event import Event, pull_request_of, read_event
+from megtrim.hosting.github.issues import key_of, upsert
+from megtrim.hosting.github.runner import one_line
+from megtrim.hosting.origin import read_event_origin
+from megtrim.lab.evidence import limits
+from megtrim.lab.evidence.evidence import expect_configuration
+from megtrim.libs.render.markup import block
+from megtrim.libs.util.console import Console
+from megtrim.libs.util.errors import EXIT_PASS, InputError, MegtrimError, worst_exit_code
+from megtrim.libs.util.files import write_atomically
+
+T = TypeVar("T")
+
+_FORK = (
+    "no comment: the token of a pull request from a fork may not write one; the job summary has "
+    "the same text, which the workflow of forks' comments shows when this run has ended"
+)
+
+
+class _Problems:
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._lines: list[str] = []
+
+    def attempt(self, action: Callable[[], T]) -> T | None:
+        try:
+            return action()
+        except MegtrimError as error:
+            self.note(str(error), warn=True)
+            return None
+
+    def note(self, text: str, *, warn: bool = False) -> None:
+        # A runner takes commands from every line of a log, and parts of these are foreign.
+        safe = "\n  ".join(one_line(line, most=1000) for line in text.splitlines())
+        self._lines.append(safe)
+        (self._console.warn if warn else self._console.say)(safe)
+
+    def page(self) -> str:
+        return block("\n".join(self._lines), limit=10_000) if self._lines else ""
+
+
+def _number(_context: click.Context, _option: click.Parameter, value: str) -> int | None:
+    if not value.strip():
+        return None
+    number = int(value) if value.isascii() and value.isdigit() and len(value) < 16 else 0
+    if number < 1:
+        msg = f"found {value[:40]!r}, expected the number of a pull request"
+        raise click.BadParameter(msg)
+    return number
+
+
+@examples(
+    "megtrim ci github publish megtrim-out/final",
+    "megtrim ci github publish report --config trim/megtrim.yaml --artifact megtrim-report",
+    "megtrim ci github publish report --pull-request 17",
+)
+@click.command()
+@click.argument("report", type=PATH)
+@config_path_option("each has a comment of its own")
+@click.option(
+    "--pull-request",
+    default="",
+    metavar="N",
+    callback=_number,
+    help="Comment on N if the event names no pull request and N is at this run's commit.",
+)
+@artifact_option
+@click.option(
+    "--annotated",
+    type=PATH,
+    metavar="DIR",
+    help="Report of this run that was published before: what it annotated is not annotated again.",
+)
+@click.option(
+    "--comment/--no-comment", "comments", default=True, help="Write the comment.", show_default=True
+)
+def publish(
+    report: Path, config: str, pull_request: int | None, artifact: str, annotated: Path | None,
+    comments: bool,
+) -> int:  # fmt: skip
+    """Publish REPORT as job summary, annotations and a comment on the pull request.
+
+    REPORT is a folder with a verdict.json, or with the ending.json of a run without a verdict.
+    Publishing never changes a verdict: a failure is a warning.
+
+    To comment, the job needs `permissions: pull-requests: write`. The token comes from
+    GITHUB_TOKEN, the event and the summary from the runner's variables.
+    """
+    env = open_processes().env
+    problems = _Problems(open_console())
+    event = problems.attempt(lambda: read_event(env))
+    links = Links(run="" if event is None else event.run_url, artifact=artifact)
+    known = read_event_origin(env, config)
+    known = replace(known, pull_request=known.pull_request or pull_request or 0)
+    page = read_page(report, config=config, links=links, known=known)
+    for problem in page.problems:
+        problems.note(str(problem), warn=True)
+    # First, and without the network: if something below fails, the text is there.
+    problems.attempt(lambda: runner.add_summary(env, page.text))
+    before = None if annotated is None else read_page(annotated, config=config, links=links)
+    _annotate(page.annotations, before.annotations if before else ())
+    number = event.pull_request.number if event and event.pull_request else pull_request
+    if event is not None and number is not None and comments:
+        problems.attempt(lambda: _comment(env, event, number, config, page.text, problems))
+    if problems.page():
+        problems.attempt(lambda: runner.add_summary(env, problems.page()))
+    return EXIT_PASS
+
+
+def _annotate(found: Sequence[Annotation], before: Sequence[Annotation]) -> None:
+    for each in found:
+        if each not in before:
+            line = runner.annotation(
+                each.level, each.message, title=each.title, file=each.file, line=each.line
+            )
+            show_command(line)
+
+
+def _comment(
+    env: Mapping[str, str], event: Event, number: int, config: str, text: str, problems: _Problems
+) -> None:
+    if event.pull_request is not None and event.pull_request.fork:
+        problems.note(_FORK)
+        return
+    api = open_api(env, event)
+    now = pull_request_of(api.get(f"/repos/{event.repository}/pulls/{number}"))
+    if now.fork:
+        problems.note(_FORK)
+    elif now.head_sha != event.head_sha:
+        # An overtaken run still ends; it must not overwrite the comment of the newer one.
+        problems.note(
+            f"no comment: pull request {number} is at {now.head_sha[:12]}, "
+            f"this run is of {event.head_sha[:12]}"
+        )
+    else:
+        write_comment(api, event, number, config, text)
+
+
+def write_comment(api: Api, event: Event, number: int, config: str, text: str) -> None:
+    outcome = upsert(api, event.repository, number, key_of(config), text)
+    show(f"comment on pull request {number}: {outcome}")
+
+
+@examples(
+    'megtrim ci github toolchains reports --names "android-arm64 linux-x86-64" --to report',
+    more=outputs(
+        verdict="the worst of all: pass, unverified, inconclusive, fail; error: one has none",
+    ),
+)
+@click.command()
+@click.argument("reports", type=PATH)
+@config_path_option("it names the toolchains")
+@click.option("--names", required=True, help="Names of the toolchains, separated by spaces.")
+@click.option(
+    "--to",
+    "folder",
+    type=PATH,
+    required=True,
+    help="Folder that gets the comment, for `megtrim ci github publish`.",
+)
+def toolchains(reports: Path, config: str, names: str, folder: Path) -> int:
+    """Join the reports of all toolchains of a file, and exit with the worst of their statuses.
+
+    REPORTS is a folder with the artifact of each report in a folder of its name, or with the files
+    of a single one. One that is missing is a failure: nothing is known of that toolchain.
+    """
+    if not names.split():
+        msg = "--names: found nothing, expected names of toolchains"
+        raise InputError(msg, hint="name them as the file does, separated by spaces")
+    env = open_processes().env
+    config = str(PurePosixPath(config))  # as reports name it, without a leading ./
+    known = read_event_origin(env, config)
+    codes, found = join_toolchains(reports, config, names.split(), known, Links())
+    of_verdicts = (each.verdict.origin.project for each in found if each.verdict)
+    project = known.project or next(of_verdicts, config)
+    write_atomically(folder / COMMENT_FILE, render_joint(project, config, found))
+    worst = find_worst(found).verdict
+    runner.write_output(env, "verdict", "error" if worst is None else str(worst.verdict))
+    return worst_exit_code(codes)
+
+
+def join_toolchains(
+    reports: Path, config: str, names: Sequence[str], known: Origin, links: Links
+) -> tuple[list[int], list[ToolchainReport]]:
+    """Return the exit status and the report of each; ``known`` is what is sure of all of them."""
+    codes = []
+    found = []
+    for name in names:
+        chosen = choose(config, name)
+        artifact = f"{REPORT_ARTIFACT}{suffix_of(chosen)}"
+        report = _find_report(reports, artifact, chosen)
+        known = replace(known, config=chosen if is_inside(chosen) else "")
+        try:
+            code, verdict = judge_report(report, chosen)
+            own = replace(links, artifact=artifact)
+            text = read_page(report, config=chosen, links=own, known=known).text
+        except MegtrimError as error:
+            # The page of what was refused, such as another toolchain's, would speak for this one.
+            show(f"{name}: {limits.clean_line(str(error))}")
+            code = error.exit_code
+            verdict = None
+            text = block(str(error))
+        if verdict is not None:
+            verdict = confirm_origin(verdict, known)
+        codes.append(code)
+        found.append(ToolchainReport(name=name, verdict=verdict, page=text))
+    return codes, found
+
+
+def _find_report(reports: Path, artifact: str, chosen: str) -> Path:
+    folder = reports / artifact
+    with suppress(MegtrimError):
+        found = None if folder.exists() else read_report(reports, parse_verdict)
+        of = found.invocation.config if isinstance(found, Verdict) else found and found.config
+        return reports if of == chosen else folder
+    return folder
+
+
+def judge_report(report: Path, chosen: str) -> tuple[int, Verdict | None]:
+    """Raises InputError where it is of another configuration."""
+    name = split(chosen)[1] or chosen
+    found = read_report(report, parse_verdict)
+    if isinstance(found, Verdict):
+        expect_configuration("the verdict", found.invocation.config, chosen)
+        show(f"{name}: {found.verdict}: {limits.clean_line(found.headline)}")
+        return exit_code(found.verdict, found.unverified), found
+    expect_configuration("the report", found.config, chosen)
+    show(f"{name}: {limits.clean_line(str(found))}")
+    return found.exit, None

@@ -1,0 +1,1 @@
+"""Devices that are shared: pools, leases and jobs on runners."""

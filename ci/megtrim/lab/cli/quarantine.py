@@ -1,0 +1,99 @@
+"""``megtrim devices quarantine`` and ``restore``: machines that get no jobs."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import click
+
+from megtrim.core.cli.echo import show, show_json
+from megtrim.core.cli.options import examples
+from megtrim.lab.cli.inventory import DeviceSelector, InventoryRow, asking
+from megtrim.lab.pool.device_pool import PoolState, age
+from megtrim.lab.pool.recovery import Author
+from megtrim.libs.util.errors import InputError
+
+_names_argument = click.argument("names", nargs=-1, metavar="NAME...", required=True)
+
+
+@examples('megtrim devices quarantine pixel-6 --reason "battery is swollen"')
+@click.command()
+@_names_argument
+@click.option("--reason", required=True, help="Reason, which `devices list` shows.")
+@asking
+def quarantine(asked: DeviceSelector, reason: str, as_json: bool) -> None:
+    """Give devices no more jobs until a person restores them. A running job is not interrupted."""
+    if not reason.strip():
+        msg = "--reason: found nothing, expected the reason why the device gets no jobs"
+        raise InputError(msg)
+    stock = asked.stock()
+    rows = []
+    for row in asked.select(stock):
+        name = row.standing.name
+        records = stock.room.records
+        put = [records.quarantine(key, name, reason, Author.PERSON) for key in _known_keys(row)]
+        text = f"quarantined because {put[0].reason}"
+        rows.append({"name": name, "key": row.standing.key, "text": text})
+    _tell(rows, as_json=as_json)
+
+
+@examples("megtrim devices restore pixel-6")
+@click.command()
+@_names_argument
+@asking
+def restore(asked: DeviceSelector, as_json: bool) -> None:
+    """Lift a quarantine, whoever set it.
+
+    If the record of a device is damaged, it is moved aside, and a new one is begun.
+    """
+    stock = asked.stock()
+    remembered = stock.room.records.list_records()
+    rows = []
+    for name in asked.names:
+        keys = {
+            record.key: record.name
+            for record in remembered
+            if name in (record.name, record.key, record.key.partition(":")[2])
+        }
+        attached = {
+            key
+            for row in stock.listed
+            if not keys.keys().isdisjoint(row.standing.keys)
+            for key in row.standing.keys
+        }
+        keys |= {record.key: record.name for record in remembered if record.key in attached}
+        if not keys:
+            chosen = replace(asked, names=(name,)).select(stock)
+            keys = {key: row.standing.name for row in chosen for key in _known_keys(row)}
+        rows += [_lift_quarantine(stock.room, key, keys[key] or name) for key in sorted(keys)]
+    _tell(rows, as_json=as_json)
+
+
+def _lift_quarantine(room: PoolState, key: str, name: str) -> dict[str, Any]:
+    moved = room.records.mend(key)
+    lifted = room.records.restore(key, Author.PERSON)
+    text = "was in no quarantine"
+    if lifted is not None:
+        lasted = age(room.records.now() - lifted.since)
+        text = f"restored after {lasted}; it was put aside because {lifted.reason}"
+    elif moved is not None:
+        text = f"its record was damaged and is now {moved}; a new one begins"
+    return {"name": name, "key": key, "lifted": lifted is not None, "text": text}
+
+
+def _known_keys(row: InventoryRow) -> tuple[str, ...]:
+    standing = row.standing
+    if standing.key:
+        return standing.keys
+    if row.pool is None:
+        msg = f"{standing.name} is of kind {standing.kind}, which takes any number of jobs"
+        raise InputError(msg, hint="quarantine is for phones and boards")
+    msg = f"{standing.name}: no matching machine is attached, so it is not known which is meant"
+    raise InputError(msg, hint="attach it, or name it by its serial in the configuration")
+
+
+def _tell(rows: Sequence[dict[str, Any]], *, as_json: bool) -> None:
+    if as_json:
+        show_json({"devices": rows})
+    else:
+        show("\n".join("{name}: {text}".format_map(row) for row in rows))

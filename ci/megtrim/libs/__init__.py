@@ -1,0 +1,1 @@
+"""Libraries that know nothing of trimming: files, programs and forms."""

@@ -1,0 +1,1 @@
+"""Programs that run: how they end, and what they write."""

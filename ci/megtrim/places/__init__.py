@@ -1,0 +1,1 @@
+"""Places where builds and programs run, a file for each kind."""

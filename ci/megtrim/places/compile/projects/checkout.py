@@ -1,0 +1,220 @@
+"""What an engine's checkout consists of; it is only read.
+
+Files that git ignores do not belong to it; untracked files do, because the engine's own build
+collects sources by pattern.
+"""
+
+import hashlib
+import os
+import shlex
+from collections.abc import Mapping
+from dataclasses import field
+from functools import cached_property
+from pathlib import Path
+
+from megtrim.core.build_spec import EngineIdentity
+from megtrim.engines.megengine.regions.header import (
+    FORCED,
+    SUFFIXES,
+    Scopes,
+    names_a_fact,
+    rewritten,
+    scopes,
+    scopes_of,
+)
+from megtrim.libs.util.errors import InputError
+from megtrim.libs.util.process import Command, ProcessRunner
+from megtrim.libs.util.value import Value
+
+_GIT_TIMEOUT_S = 120.0
+_SUBMODULE_MODE = "160000"
+_LARGEST_TEXT_BYTES = 2**24
+_SKIPPED = frozenset({".git", "__pycache__"})
+
+
+class Checkout(Value):
+    """A snapshot of the tree: ``files`` maps relative paths to the sha256 of their content."""
+
+    root: Path
+    files: Mapping[str, str]
+    commit: str
+    """Commit of the superproject; empty outside git."""
+    dirty: tuple[str, ...]
+    """Paths that differ from the commit, including new files and moved submodules."""
+    submodules: Mapping[str, str] = field(default_factory=dict)
+    """Path of each submodule, those of submodules among them, to its recorded commit."""
+
+    @property
+    def digest(self) -> str:
+        lines = "".join(f"{digest}  {name}\n" for name, digest in sorted(self.files.items()))
+        return hashlib.sha256(os.fsencode(lines)).hexdigest()
+
+    def text(self, name: str, *, most_bytes: int = _LARGEST_TEXT_BYTES) -> str:
+        """Empty for a link, a file larger than ``most_bytes``, or one that is not of the tree."""
+        path = self.root / name
+        if name not in self.files:
+            return ""
+        try:
+            if path.is_symlink() or not path.is_file() or path.stat().st_size > most_bytes:
+                return ""
+            return path.read_bytes().decode("utf-8", errors="replace")
+        except OSError:
+            return ""
+
+    def identity(self, kind: str, generation: int) -> EngineIdentity:
+        return EngineIdentity(
+            kind=kind,
+            generation=generation,
+            digest=self.digest,
+            commit=self.commit,
+            dirty=self.dirty,
+        )
+
+
+def take(root: Path, processes: ProcessRunner) -> Checkout:
+    if not root.is_dir():
+        msg = f"there is no engine checkout at {root}"
+        raise InputError(msg, hint="set engine.source, or pass --engine PATH")
+    if not any(folders or files for _, folders, files in os.walk(root)) and processes.which("git"):
+        top = Path(_Git(root, processes).find_top() or root)
+        for path in _Git(top, processes).list_links():
+            if root.resolve() == (top / path).resolve():
+                msg = f"{root}: the submodule {path} of {top} is not checked out"
+                command = ("git", "-C", str(top), "submodule", "update", "--init", path)
+                raise InputError(msg, hint=shlex.join(command))
+    git = _Git(root, processes)
+    names = git.files() if git.works else _walk(root)
+    return Checkout(
+        root=root,
+        files={name: digest for name in names if (digest := digest_of(root / name))},
+        commit=git.commit() if git.works else "",
+        dirty=git.dirty() if git.works else (),
+        submodules=git.submodules() if git.works else {},
+    )
+
+
+class _Git:
+    """Asks git about a tree; ``works`` is false for a tree that is no checkout."""
+
+    def __init__(self, root: Path, processes: ProcessRunner) -> None:
+        self._root = root
+        self._processes = processes
+        self.works = (root / ".git").exists() and bool(self.find_top())
+
+    def files(self) -> list[str]:
+        """Submodules' files, too, and untracked ones: a build collects by pattern."""
+        found = {
+            *self._names("ls-files", "-z", "--cached"),
+            *self._names("ls-files", "-z", "--others", "--exclude-standard"),
+        }
+        for name in self.list_links():
+            inside = _Git(self._root / name, self._processes)
+            if inside.works:
+                found |= {f"{name}/{file}" for file in inside.files()}
+        return sorted(found)
+
+    def submodules(self) -> dict[str, str]:
+        found = self.list_links()
+        for name in tuple(found):
+            inside = _Git(self._root / name, self._processes)
+            if inside.works:
+                found |= {f"{name}/{each}": at for each, at in inside.submodules().items()}
+        return found
+
+    def find_top(self) -> str:
+        return (self._ask("rev-parse", "--show-toplevel") or "").removesuffix("\n")
+
+    def list_links(self) -> dict[str, str]:
+        if not self.works:
+            return {}
+        entries = self._names("ls-files", "-z", "--stage")
+        links = (entry.partition("\t") for entry in entries if entry.startswith(_SUBMODULE_MODE))
+        return {name: about.split()[1] for about, _, name in links}
+
+    def commit(self) -> str:
+        return (self._ask("rev-parse", "HEAD") or "").strip()
+
+    def dirty(self) -> tuple[str, ...]:
+        entries = self._names("status", "-z", "--porcelain", "--no-renames")
+        return tuple(sorted(entry[3:] for entry in entries))
+
+    def _names(self, *arguments: str) -> list[str]:
+        output = self._ask(*arguments)
+        if output is None:
+            msg = f"git {arguments[0]} failed in {self._root}"
+            raise InputError(msg, hint="is the checkout complete? `git status` there says more")
+        return [name for name in output.split("\0") if name]
+
+    def _ask(self, *arguments: str) -> str | None:
+        # The owner check protects a shell user from hooks. These calls run none, and the checkout
+        # may be mounted from another user. Git must not write either, not even its index.
+        settings = ("-c", "safe.directory=*", "-c", "core.fsmonitor=false", "--no-optional-locks")
+        argv = ("git", *settings, "-C", str(self._root), *arguments)
+        outcome = self._processes.run(Command(argv=argv, timeout_s=_GIT_TIMEOUT_S))
+        return outcome.stdout if outcome.ok else None
+
+
+def _walk(root: Path) -> list[str]:
+    names = []
+    for folder, folders, files in os.walk(root):
+        kept = set(folders) - _SKIPPED
+        folders[:] = sorted(name for name in kept if not _hides_itself(Path(folder, name)))
+        links = [name for name in folders if Path(folder, name).is_symlink()]
+        names += [str(Path(folder, name).relative_to(root)) for name in (*files, *links)]
+    return sorted(names)
+
+
+def _hides_itself(folder: Path) -> bool:
+    # Our own results do.
+    rules = folder / ".gitignore"
+    try:
+        if not rules.is_file():
+            return False
+        with rules.open("rb") as stream:
+            return stream.read(3).strip() == b"*"
+    except OSError:
+        return False
+
+
+def digest_of(path: Path) -> str | None:
+    """By a file's content, or a link's target; None for a folder (submodule)."""
+    try:
+        if path.is_symlink():
+            return hashlib.sha256(b"link:" + os.fsencode(path.readlink())).hexdigest()
+        if not path.is_file():
+            return None
+        with path.open("rb") as stream:
+            return hashlib.file_digest(stream, "sha256").hexdigest()
+    except OSError as error:
+        msg = f"{path} cannot be read: {error.strerror}"
+        raise InputError(msg) from None
+
+
+class SourceTexts:
+    def __init__(self, checkout: Checkout) -> None:
+        self._checkout = checkout
+
+    @cached_property
+    def _naming(self) -> Mapping[str, str]:
+        texts = (
+            (name, self._checkout.text(name))
+            for name in sorted(self._checkout.files)
+            if name.endswith(SUFFIXES)
+        )
+        return {name: text for name, text in texts if names_a_fact(text)}
+
+    @cached_property
+    def scopes(self) -> Scopes:
+        return scopes(self._naming.values())
+
+    def overrides(self, header: Mapping[str, str], *, forced: str) -> tuple[tuple[str, str], ...]:
+        """``header`` maps names of generated files to texts; ``forced`` is the path of one."""
+        if not header:
+            return ()
+        scoped = scopes_of(header)
+        written = ((name, rewritten(text, scoped)) for name, text in self._naming.items())
+        changed = (pair for pair in written if pair[1] != self._naming[pair[0]])
+        return ((forced, header[FORCED]), *changed)
+
+    def include(self, header: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
+        return tuple((name, text) for name, text in header.items() if name != FORCED)

@@ -1,0 +1,24 @@
+"""Where programs run: one file per kind behind :class:`Device`, one line each in ``KINDS``."""
+
+from collections.abc import Callable, Mapping
+
+from megtrim.lab.pool import device_pool
+from megtrim.places.devices import adb, local, qemu, ssh, virtual_phone
+from megtrim.places.devices.device import Device, DeviceSpec
+
+KINDS: Mapping[str, Callable[[DeviceSpec], Device]] = {
+    "local": lambda spec: local.Local(
+        spec.name, spec.processes.for_builds(), spec.scratch, hosted=spec.hosted
+    ),
+    "qemu": qemu.find,
+    "adb": lambda spec: device_pool.make_pool(spec, kind="adb", find=lambda: adb.find(spec)),
+    "ssh": lambda spec: device_pool.make_pool(spec, kind="ssh", find=lambda: ssh.find(spec)),
+    "virtual-phone": virtual_phone.find,
+}
+
+
+def make(kind: str, spec: DeviceSpec, *, native: str) -> Device:
+    """Return a device of that kind; ``auto`` runs natively if it can, else emulates."""
+    if kind == "auto":
+        kind = "local" if spec.machine == native else "qemu"
+    return KINDS[kind](spec)

@@ -1,0 +1,1 @@
+"""What ships: releases, and crashes in the field."""

@@ -1,0 +1,276 @@
+"""``megtrim export`` and ``megtrim release``: what writes releases and verifies them."""
+
+import re
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from importlib.metadata import version
+from pathlib import Path, PurePosixPath
+
+import click
+
+from megtrim.core.chain.graph import Stage
+from megtrim.core.chain.session import Session
+from megtrim.core.checks.invocation import Options
+from megtrim.core.cli.echo import show
+from megtrim.core.cli.options import PATH, common, device_option, examples, trimming
+from megtrim.core.cli.session.each_toolchain import each_toolchain
+from megtrim.core.cli.stage import run_chain
+from megtrim.libs.util.errors import EXIT_PASS, InputError, ProductFailure, worst_exit_code
+from megtrim.libs.util.files import guard_write
+from megtrim.libs.util.wording import count
+from megtrim.ship.aar import AarPart, make_aar
+from megtrim.ship.release.aar import collect_part, explain_missing, read_exported
+from megtrim.ship.release.archive import (
+    ReleaseFile,
+    expect_new,
+    is_archive,
+    list_released,
+    open_release,
+    write_archive,
+    write_file,
+    write_folder,
+)
+from megtrim.ship.release.check import ReleaseCheck, check_release, expect_whole
+from megtrim.ship.release.collect import collect_export, collect_release
+from megtrim.ship.release.contents import AAR_PATH, RELEASE_FILE, ReleaseContents
+from megtrim.ship.release.prove import compare_rebuild, is_traced, prove_release
+
+
+def _expect_new(_context: click.Context, _argument: click.Parameter, path: Path) -> Path:
+    expect_new(path)
+    return path
+
+
+def _join(results: Mapping[str, Path | None]) -> str:
+    top: Path = click.get_current_context().params["folder"]
+    exported = [top / name for name in results if (top / name / RELEASE_FILE).is_file()]
+    parts = [part for folder in exported if (part := read_exported(folder)) is not None]
+    if len(exported) < len(results):
+        return f"not every toolchain was exported, so {top} has no AAR of all of them"
+    if not parts:
+        return f"{count(len(exported), 'toolchain')} in {top}"
+    file = top / PurePosixPath(AAR_PATH).name
+    return f"{count(len(exported), 'toolchain')} in {top}; {file} is for {_write_aar(parts, file)}"
+
+
+def _write_aar(parts: Sequence[AarPart], file: Path) -> str:
+    write_file(make_aar(parts), file)
+    return ", ".join(sorted(part.library.target.abi for part in parts))
+
+
+@examples(
+    "megtrim export trimmed",
+    "megtrim export trimmed --committed",
+    "megtrim export trimmed --config megtrim.yaml#android-arm64",
+)
+@click.command()
+@each_toolchain(_join)
+@trimming
+@click.argument("folder", type=PATH, callback=_expect_new)
+def export(options: Options, folder: Path) -> int:
+    """Trim, and write programs, libraries, headers and a CMake package to FOLDER.
+
+    Next to them are the keep set, the configuration, licences, sizes, the report, and a README
+    that says what this can run. Nothing is written if the verdict is a failure.
+
+    Of a file with several toolchains, each has a folder of its name in FOLDER. Those for Android
+    that have a shared library are joined in FOLDER/MegEngineTrimmed.aar.
+    """
+    session, status = trim_for_release(options, folder)
+    return status or leave(collect_export(session), folder)
+
+
+def trim_for_release(options: Options, folder: Path) -> tuple[Session, int]:
+    session, codes = run_chain(options, Stage.REPORT)
+    status = worst_exit_code(codes)
+    if status != EXIT_PASS:
+        session.services.console.warn(f"nothing was written to {folder}: the trim did not succeed")
+    return session, status
+
+
+def leave(files: tuple[ReleaseFile, ...], path: Path) -> int:
+    (write_archive if is_archive(path) else write_folder)(files, path)
+    show(f"{count(len(files), 'file')} in {path}")
+    return EXIT_PASS
+
+
+@examples(
+    "megtrim release build camera-1.4",
+    "megtrim release build camera-1.4.tar.gz --committed",
+    "megtrim release build draft --committed --draft",
+)
+@click.command()
+@trimming
+@click.argument("release", type=PATH, callback=_expect_new)
+@click.option(
+    "--draft",
+    is_flag=True,
+    help="Devices elsewhere are to prove it: `megtrim release prove` makes it a release.",
+)
+def build(options: Options, release: Path, draft: bool) -> int:
+    """Trim, and write a RELEASE: the export, what it is made of and from, and SHA256SUMS.
+
+    It is a folder, or one file if its name ends with .tar.gz. Equal inputs give equal bytes, in
+    any folder. Nothing is written unless every scenario passed.
+    """
+    session, status = trim_for_release(options, release)
+    if status:
+        return status
+    files = collect_release(session, megtrim=version("megtrim"), draft=draft)
+    return leave(files, release)
+
+
+@examples(
+    "megtrim release prove draft camera-1.4 --verdict report/verdict.json"
+    " --proofs report/evidence.json",
+    "megtrim release prove draft camera-1.4.tar.gz --verdict report/verdict.json"
+    " --again other-draft",
+)
+@click.command()
+@click.argument("draft", type=PATH)
+@click.argument("release", type=PATH)
+@click.option(
+    "--verdict",
+    type=PATH,
+    required=True,
+    metavar="FILE",
+    help="The verdict that `megtrim ci evidence join` left.",
+)
+@click.option("--proofs", type=PATH, metavar="FILE", help="The evidence.json that it left.")
+@click.option(
+    "--again",
+    type=PATH,
+    metavar="FOLDER",
+    help="A draft that was built from the same elsewhere: it must be equal.",
+)
+def prove(
+    draft: Path, release: Path, verdict: Path, proofs: Path | None, again: Path | None
+) -> int:
+    """Write the release that DRAFT becomes by what devices found elsewhere.
+
+    Nothing is written unless the draft is whole, equal to the one that was built again, and every
+    scenario passed on exactly its programs.
+    """
+    return leave(prove_release(draft, verdict, proofs=proofs, again=again), release)
+
+
+@examples(
+    "megtrim release aar MegEngineTrimmed.aar camera-1.4-arm64.tar.gz camera-1.4-armv7.tar.gz",
+)
+@click.command()
+@click.argument("file", type=PATH, callback=_expect_new)
+@click.argument("releases", type=PATH, nargs=-1, required=True)
+def aar(file: Path, releases: tuple[Path, ...]) -> None:
+    """Write one AAR with the libraries of several RELEASES, each of another ABI.
+
+    The releases, folders or .tar.gz, are verified first, and must be of one engine. Equal releases
+    give equal bytes, so whoever has them can check it by making it again.
+    """
+    parts = [_read_part(release) for release in releases]
+    abis = _write_aar(parts, file)
+    show(f"{file}: {parts[0].library.file} for {abis}")
+
+
+def _read_part(release: Path) -> AarPart:
+    with open_release(release) as folder:
+        found = check_release(folder)
+        contents = expect_whole(found, release)
+        files = list_released(folder, found.files)
+        part = collect_part(contents, files)
+        if part is None:
+            why = explain_missing(contents, files) or "it holds no shared library for Android"
+            msg = f"{release} has nothing for an AAR: {why}"
+            raise InputError(msg, hint="name releases of the toolchain ndk with a shared library")
+    return part
+
+
+_REBUILT = "rebuilt"
+"""Folder in that of results: what was built again, which nothing else is taken for."""
+_BY_ITSELF = "what it says of itself, which anyone could write: compare its digest (--sha256)"
+
+
+def _read_digest(_context: click.Context, _option: click.Parameter, given: str | None) -> str:
+    """Return the digest in small letters. An empty one, as of an unset variable, is a mistake."""
+    if given is None:
+        return ""
+    if not re.fullmatch(r"[0-9a-f]{64}", digest := given.lower()):
+        msg = f"found {given!r:.80}, expected the 64 hex digits of a sha256"
+        raise click.BadParameter(msg)
+    return digest
+
+
+@examples(
+    "megtrim release verify camera-1.4.tar.gz",
+    "megtrim release verify camera-1.4 --model models/scene.mge",
+    "megtrim release verify camera-1.4 --rebuild --engine ../MegEngine",
+    "megtrim release verify camera-1.4 --rebuild --device virtual-phone",
+)
+@click.command()
+@common
+@device_option
+@click.argument("release", type=PATH)
+@click.option(
+    "--sha256",
+    callback=_read_digest,
+    metavar="DIGEST",
+    help="The sha256 of its SHA256SUMS, as the one who released it states it.",
+)
+@click.option("--model", type=PATH, metavar="FILE", help="A model that it must be able to run.")
+@click.option(
+    "--rebuild",
+    is_flag=True,
+    help="Build it again here, by the configuration and the keep set, and compare every file.",
+)
+def verify(options: Options, release: Path, sha256: str, model: Path | None, rebuild: bool) -> int:
+    """Check offline that the RELEASE, a folder or .tar.gz, is whole, unchanged and proven.
+
+    What is damaged, missing, added, renamed or of another release is named. Without --sha256, a
+    release that someone wrote newly from end to end looks like any other.
+
+    With --rebuild it is built again from nothing, in the folder rebuilt of the results, and run,
+    as `megtrim release build` does; every file must have the same bytes, and there may be no other.
+    --device names another device to run it. The other options are for that build.
+    """
+    if options.device is not None and not rebuild:
+        msg = "--device proves what was built again: it needs --rebuild"
+        raise click.UsageError(msg)
+    if options.reuse is not None and rebuild:
+        msg = "--reuse takes what was built before: it does not go with --rebuild"
+        raise click.UsageError(msg)
+    with open_release(release) as folder:
+        found = check_release(folder, expected=sha256, model=model)
+    contents = expect_whole(found, release)
+    devices = ", ".join(device.name for device in contents.devices)
+    by = "what the release of this digest says" if sha256 else _BY_ITSELF
+    show(f"{release}: {count(len(found.files), 'file')} as released")
+    show(f"every scenario is proven: {len(contents.scenarios)} on {devices}, by {by}")
+    show(f"sha256 of its SHA256SUMS: {found.sha256}")
+    return _rebuild(found, contents, release, options) if rebuild else EXIT_PASS
+
+
+def _rebuild(
+    found: ReleaseCheck, contents: ReleaseContents, release: Path, options: Options
+) -> int:
+    fresh = replace(
+        options, out=options.out / _REBUILT, recompile=True, committed=not is_traced(found)
+    )
+    with guard_write(fresh.out):
+        if fresh.out.is_symlink() or fresh.out.exists():  # results there would only be read
+            shutil.rmtree(fresh.out)
+    session, codes = run_chain(fresh, Stage.VERDICT)
+    status = worst_exit_code(codes)
+    if status != EXIT_PASS:
+        return status
+    differences = compare_rebuild(
+        found, session, megtrim=version("megtrim"), by_other_device=options.device is not None
+    )
+    if differences:
+        listed = "\n".join(f"  {difference}" for difference in differences)
+        msg = f"{release} is not what is built here:\n{listed}"
+        raise ProductFailure(msg, hint="take the engine, toolchain and project that it names")
+    # SHA256SUMS, which does not name itself, was compared as well.
+    show(f"built again: {len(found.files) + 1} files have the same bytes")
+    if options.device is not None:
+        show(f"proven again: {count(len(contents.scenarios), 'scenario')} on {options.device}")
+    return EXIT_PASS

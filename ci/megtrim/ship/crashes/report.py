@@ -1,0 +1,294 @@
+"""Reads the report of a crash: a tombstone, what a crash reporter shows, a debugger, an address.
+
+The text may be damaged or hostile, so lines and values are bounded. What is not understood is
+passed over, and what that leaves open is a doubt. Pure.
+"""
+
+from __future__ import annotations
+
+import codecs
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+
+from megtrim.libs.util.errors import InputError
+from megtrim.libs.util.value import Value
+from megtrim.ship.crashes.frames import CrashFrame, MappedFile, read_frame, read_mapping
+
+MAX_REPORT_BYTES = 8 * 1024 * 1024
+_MAX_LINE = 2000
+_MAX_FRAMES = 256
+_MAX_MAPPINGS = 20_000
+_MAX_CRASHES = 100
+_HINT = (
+    "expected a tombstone, lines of logcat with `pc` or `fault addr`, or an address such as 0x1a2b4"
+)
+_FIRST_LOST = "the report does not show the first frame, where it crashed"
+_ANY_THREAD = "the report does not say which of its threads crashed"
+_SENT = "the signal was sent by a program, as handlers of signals do: it crashed elsewhere"
+_IN_HANDLER = "the stack was taken in a handler of the signal"
+_TOO_MANY = f"the report has more than {_MAX_CRASHES} crashes"
+_SIGNALS_DIFFER = "the report names several signals"
+_UNREAD = "a line that looks like a frame was not understood"
+_ELSEWHERE = "its registers or fault address are of another place than the first frame"
+
+SIGNALS = {
+    "SIGILL": 4,
+    "SIGTRAP": 5,
+    "SIGABRT": 6,
+    "SIGBUS": 7,
+    "SIGFPE": 8,
+    "SIGKILL": 9,
+    "SIGSEGV": 11,
+    "SIGPIPE": 13,
+    "SIGTERM": 15,
+    "SIGSYS": 31,
+}
+_SAYS_SIGNAL = tuple(
+    re.compile(each, re.ASCII | re.IGNORECASE)
+    for each in (
+        r"(?:Fatal |_|.*\.Error: |qemu: .* )?signal:? ?(\d{1,3}) ?\((?:(SIG\w+)|[^)]*)\).*",
+        r"signal:? (\d{1,3})",
+        r"(?:Reason: ?Signal: ?|Crash reason: +|#  |Crashed: .{0,80}?\b)?()(SIG[A-Z]{2,5})\b.*",
+        r"(?:Program|\W*thread\b.*) (?:received|terminated with|.* =) signal ()(SIG\w+).*",
+    )
+)
+"""Lines in which a reporter says what ended the process: a number, a name, or both."""
+_WORDS = {"Trace/breakpoint trap": 5, "Illegal instruction": 4, "Segmentation fault": 11}
+_PREFIX = re.compile(
+    r"(?:(?:\d{4}-)?\d\d-\d\d \d\d:\d\d:\d\d\.\d{3,6}(?: [+-]\d{4})? +(\d{1,9})[ -]+\d{1,9}"
+    r"(?:/\S+)?(?: +[VDIWEFA][ /][^:]{1,60}?: ?| +\S{1,60} +\S{1,60} +[VDIWEFA] +)"
+    r"|(?:\d\d-\d\d \d\d:\d\d:\d\d\.\d{3} )?[VDIWEF]/[^(]{1,60}\( *(\d{1,9})\): ?)",
+    re.ASCII,
+)
+"""What logs put before a line: the process that wrote it."""
+_COLOURS = re.compile(r"\x1b\[[0-9;:]*[A-Za-z]")
+_NEXT_FRAME = re.compile(r"\s(?=#\d{1,3}\s+(?:pc\s|0x))", re.ASCII)
+"""Some reporters write all frames in one line."""
+_FAULT = re.compile(r"(?:\bfault addr:? |^Reason: ?Signal:.*@)(?:0x)?([0-9a-f]{1,16})\b", re.I)
+_PC = re.compile(r"\b(?:pc|rip):?\s+(?:0x)?([0-9a-f]{8,16})\b")
+_REGISTERS = re.compile(
+    r"(?!.*#\d).*\b(?:lr|sp|rip|[xr]\d\d?|pstate|pst|cpsr):?\s+(?:0x)?[0-9a-f]{8,16}\b.*", re.ASCII
+)
+_ADDRESS = re.compile(r"0x([0-9a-fA-F]{1,16})")
+_PROCESS = re.compile(r"pid: ?(\d{1,9})\b.*|.*\bpid (\d{1,9}) \(.*", re.IGNORECASE)
+_THREAD = re.compile(r"(\*)?\s*thread #?\d+\b(.*(?:\(crashed\)|received signal))?.*", re.IGNORECASE)
+_HANDLER = re.compile(
+    r"^(?!(?:-*>)?\s*[0-9a-f']{8,17}-[0-9a-f']{8,17} )"  # a mapping is no frame
+    r".*(?:sigreturn|restore_rt|<signal handler called>|\[vdso)"
+)
+_SENT_CODE = re.compile(r".*signal.*\bcode:? -\d|.*\bSI_(?:USER|QUEUE|T?KILL)\b", re.IGNORECASE)
+_LIKE_FRAME = re.compile(r"(?:.*\s)?#0{1,3}[\s:]|pc:?\s.*[/!]", re.IGNORECASE)
+_OTHER_THREADS = re.compile(
+    r"--- --- ---.*|Other thread info:.*|-+ +P R O C E S S +-+", re.IGNORECASE
+)
+
+
+class CrashReport(Value):
+    signal: int | None
+    frames: tuple[CrashFrame, ...]
+    mappings: tuple[MappedFile, ...] = ()
+    doubts: tuple[str, ...] = ()
+    later: tuple[CrashReport, ...] = ()
+
+
+def parse_address(text: str) -> CrashReport:
+    found = _ADDRESS.fullmatch(text.strip())
+    if found is None:
+        msg = f"--address: found {text[:40]!r}, expected an address such as 0x1a2b4"
+        raise InputError(msg)
+    frame = CrashFrame(pc=int(found[1], 16), file="", absolute=True)
+    return CrashReport(signal=None, frames=(frame,))
+
+
+def parse_report(data: bytes, *, source: str) -> CrashReport:
+    """Parse a report. Raises InputError for one in which nothing says where it crashed."""
+    processes: dict[str, list[_Crash]] = {}
+    for process, line in _lines(data):
+        crashes = processes.setdefault(process, [_Crash()])
+        if not crashes[-1].take(line):
+            crashes[_MAX_CRASHES:] = []
+            crashes.append(_Crash(many=len(crashes) == _MAX_CRASHES))
+            crashes[-1].take(line)
+    found = [crash for crashes in processes.values() for crash in crashes]
+    framed = [crash for crash in found if crash.frames]
+    # A log says of one crash first that it was, and then where.
+    pids = {crash.pid for crash in framed} | {""} if framed else set()
+    reports = [*framed, *(each for each in found if not each.frames and each.pid not in pids)]
+    done = [report for crash in reports if (report := crash.report()) is not None]
+    if not done:
+        signal = next((each for crash in found for each in crash.signals), None)
+        what = f"it ended with signal {signal}, " if signal else ""
+        msg = f"{source}: {what}no address in it says where it crashed"
+        raise InputError(msg, hint=_HINT)
+    return replace(done[0], later=tuple(done[1:]))
+
+
+@dataclass(slots=True, kw_only=True)
+class _Crash:
+    pid: str = ""
+    signals: list[int] = field(default_factory=list)
+    frames: list[CrashFrame] = field(default_factory=list)
+    _mappings: list[MappedFile] = field(default_factory=list)
+    _fault: int | None = None
+    _pc: int | None = None
+    _addresses: list[int] = field(default_factory=list)
+    _elsewhere: bool = False
+    """The lines are of another thread than the one that crashed."""
+    _unsure: bool = False
+    _handled: bool = False
+    _sent: bool = False
+    _unread: bool = False
+    many: bool = False
+
+    def take(self, line: str) -> bool:
+        process = _PROCESS.fullmatch(line)
+        pid = (process[1] or process[2]) if process else self.pid
+        if self.frames and (line.startswith("***") or pid != self.pid):
+            return False
+        self._elsewhere = self._elsewhere or bool(process and self.frames)
+        self.pid = pid
+        self._enter_thread(line)
+        if _HANDLER.search(line) and not self._elsewhere:
+            self.frames = []
+            self._handled = True  # those before it are the handler's
+        elif _REGISTERS.fullmatch(line):
+            self._read_words(line)
+        elif (frame := read_frame(line)) is not None:
+            return self._add(frame)
+        elif not _LIKE_FRAME.match(line) and (mapping := read_mapping(line)) is not None:
+            if len(self._mappings) < _MAX_MAPPINGS:
+                before = self._mappings[-1].file if self._mappings else ""
+                same = mapping.file == ">"  # xCrash: as in the line before
+                self._mappings.append(replace(mapping, file=before) if same else mapping)
+        else:
+            self._read_words(line)
+        return True
+
+    def report(self) -> CrashReport | None:
+        signals = {*self.signals}
+        frames = self.frames
+        at = self._pc
+        if at is None and signals and signals <= {4, 5} and not self._sent:
+            at = self._fault
+        moved = at is not None and any((at - frame.pc) & 0xFFF for frame in frames[:1])
+        if not frames:
+            if at is None and len(self._addresses) == 1:
+                (at,) = self._addresses
+            if at is None:
+                return None
+            frames = [CrashFrame(pc=at, file="", absolute=True)]
+        unnumbered = frames[0].number is None and len(frames) > 1
+        doubts = {
+            _FIRST_LOST: not self._handled and (bool(frames[0].number) or unnumbered),
+            _IN_HANDLER: self._handled,
+            _SENT: self._sent and bool(signals & {4, 5}),
+            _ANY_THREAD: self._unsure,
+            _UNREAD: self._unread,
+            _ELSEWHERE: moved and not self._handled,
+            _SIGNALS_DIFFER: len(signals) > 1,
+            _TOO_MANY: self.many,
+        }
+        return CrashReport(
+            signal=self.signals[0] if len(signals) == 1 else None,
+            frames=tuple(frames),
+            mappings=tuple(self._mappings),
+            doubts=tuple(text for text, holds in doubts.items() if holds),
+        )
+
+    def _enter_thread(self, line: str) -> None:
+        heading = _THREAD.fullmatch(line)
+        crashed = heading and (heading[1] or heading[2])
+        if crashed and (self._unsure or not self.frames):
+            self.frames = []
+            self._unsure = False
+            self._elsewhere = False
+        elif heading and not self.frames:
+            self._unsure = True
+        elif heading or _OTHER_THREADS.fullmatch(line):
+            self._elsewhere = True
+
+    def _add(self, frame: CrashFrame) -> bool:
+        if self._elsewhere or len(self.frames) >= _MAX_FRAMES:
+            return True
+        if frame.number is not None and self.frames:
+            same = {each.pc for each in self.frames if each.number == frame.number}
+            if same:  # some reporters write each frame twice
+                return frame.number > 0 or frame.pc in same
+        self.frames.append(frame)
+        return True
+
+    def _read_words(self, line: str) -> None:
+        if self._elsewhere:
+            return
+        self._unread = self._unread or _LIKE_FRAME.match(line) is not None
+        if not self.frames:
+            self.signals += _read_signals(line)
+            self._sent = self._sent or _SENT_CODE.match(line) is not None
+        if self._fault is None and (fault := _FAULT.search(line)):
+            self._fault = int(fault[1], 16)
+        if self._pc is None and (pc := _PC.search(line)):
+            self._pc = int(pc[1], 16)
+        if (alone := _ADDRESS.fullmatch(line)) and len(self._addresses) < 2:
+            self._addresses.append(int(alone[1], 16))
+
+
+def _lines(data: bytes) -> Iterator[tuple[str, str]]:
+    text = _COLOURS.sub("", _decode(data[:MAX_REPORT_BYTES]))
+    for whole in text.replace("\\n", "\n").replace("\\t", " ").splitlines():
+        # What a terminal obeys would be shown with the name of a file.
+        shown = "".join(
+            each if each.isprintable() else " " if each.isspace() else "\ufffd" for each in whole
+        ).lstrip(" \"'|>`")
+        prefix = _PREFIX.match(shown)
+        process = (prefix[1] or prefix[2]) if prefix else ""
+        for part in _NEXT_FRAME.split(shown[prefix.end() :] if prefix else shown):
+            line = part.strip().rstrip("\"'`,|").rstrip()
+            yield process, line if len(line) <= _MAX_LINE else f"{line[:_MAX_LINE]}\ufffd"
+
+
+def _decode(data: bytes) -> str:
+    """Return the text, whatever it is encoded in; that of a JSON document as lines of its own."""
+    if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        text = data.decode("utf-16", "replace")
+    elif data[1:400:2].count(0) > len(data[1:400:2]) // 2:
+        text = data.decode("utf-16-le", "replace")
+    else:
+        text = data.decode("utf-8-sig", "replace")
+    if text.lstrip()[:1] in ("{", "["):
+        try:
+            return "\n".join(_texts(json.loads(text)))
+        except (ValueError, RecursionError):
+            pass  # no JSON, although it begins so
+    return text
+
+
+def _texts(value: object) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, list):
+        for number, each in enumerate(value):
+            if isinstance(each, dict) and isinstance(each.get("pc"), str) and "file" in each:
+                build_id = f" (BuildId: {each['buildId']})" if each.get("buildId") else ""
+                yield f"#{number:02} pc {each['pc']} {each['file']}{build_id}"
+            else:
+                yield from _texts(each)
+    elif isinstance(value, dict):
+        for key, each in sorted(value.items(), key=lambda entry: entry[0] == "threads"):
+            if key == "threads":
+                yield "Other thread info:"
+            elif key == "signo":
+                yield f"signal {each}"
+            yield from _texts(each)
+
+
+def _read_signals(line: str) -> Iterator[int]:
+    for pattern in _SAYS_SIGNAL:
+        if (found := pattern.fullmatch(line)) is not None:
+            number, *names = found.groups()
+            if number:
+                yield int(number)
+            yield from (SIGNALS[name.upper()] for name in names if name and name.upper() in SIGNALS)
+            return
+    yield from (number for words, number in _WORDS.items() if line.startswith(words))

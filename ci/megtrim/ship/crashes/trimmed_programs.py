@@ -1,0 +1,146 @@
+"""The trimmed programs of a folder of results, as crashes are looked up in them."""
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from functools import partial
+
+from megtrim.core.build_spec import REST_SUFFIX
+from megtrim.core.chain.filenames import KEEP_SET_FILE
+from megtrim.core.chain.graph import FUNCTIONS, HEADER, REDUCED, REGION, Stage, task_name
+from megtrim.core.chain.result_store import StageFolder, Store, content_of, made_by_another
+from megtrim.core.functions.linker_script import STUB, is_stub
+from megtrim.core.trim.builds import links as linking
+from megtrim.core.trim.builds.variants import header_inputs
+from megtrim.core.trim.results import FunctionsKeepSetResult, HeaderResult, ReduceResult
+from megtrim.engines.megengine.regions.header import LEFT_OUT
+from megtrim.engines.megengine.regions.keepset import KeepSet
+from megtrim.engines.megengine.regions.keepset_files import read_keep_set
+from megtrim.libs.elf.layout import parse_build_id
+from megtrim.libs.elf.symbol_table import FunctionTable, read_linked, read_table
+from megtrim.libs.util.errors import InputError
+from megtrim.libs.util.value import Value
+from megtrim.ship.crashes.program import TrimmedProgram
+
+_BINARIES = "bin/"
+
+
+class FinishedTrim(Value):
+    programs: tuple[TrimmedProgram, ...]
+    """Those whose twin with symbols is there, at least one; the others are ``nameless``."""
+    nameless: tuple[str, ...]
+    keep: KeepSet
+
+
+def read_newest(store: Store, build_ids: Collection[str] = ()) -> FinishedTrim:
+    """Read the newest trim with a program of ``build_ids``, or if there is none, the newest one."""
+
+    def fits(folder: StageFolder) -> bool:
+        files = (folder.file(f"{_BINARIES}{name}") for name in _list_programs(folder))
+        return any(parse_build_id(read_linked(file)) in build_ids for file in files)
+
+    find = partial(store.previous, Stage.REDUCE, ReduceResult, task_name(REDUCED))
+    reduced = (find(fits=fits) if build_ids else None) or find()
+    keep = _read_keep_set(reduced, store) if reduced else None
+    if reduced is None or keep is None:
+        if reduced is None and store.holds_foreign(Stage.REDUCE, task_name(REDUCED)):
+            raise made_by_another(store.root)
+        msg = f"there is no trimmed program in {store.root} yet"
+        raise InputError(msg, hint="name its folder with --out, or trim", command=("trim",))
+    builds = (reduced, *_find_base(reduced, store))
+    found = {name: read_program(name, builds, keep) for name in sorted(_list_programs(reduced))}
+    return finish_trim(found, keep, shown=str(reduced.path))
+
+
+def _list_programs(reduced: StageFolder) -> list[str]:
+    return [
+        file.removeprefix(_BINARIES)
+        for file in reduced.files
+        if file.startswith(_BINARIES) and not file.endswith(REST_SUFFIX)
+    ]
+
+
+def finish_trim(
+    found: Mapping[str, TrimmedProgram | None], keep: KeepSet, *, shown: str
+) -> FinishedTrim:
+    programs = tuple(each for each in found.values() if each is not None)
+    if not programs:
+        msg = f"{shown}: no program has a twin with symbols"
+        hint = "this toolchain strips while it links: use another one, or trim.level: function"
+        raise InputError(msg, hint=hint)
+    nameless = tuple(name for name, each in found.items() if each is None)
+    return FinishedTrim(programs=programs, nameless=nameless, keep=keep)
+
+
+def _read_keep_set(reduced: StageFolder, store: Store) -> KeepSet | None:
+    digest = reduced.inputs.get(linking.KEEP_SET)
+    if digest is None:
+        made = store.previous(
+            Stage.HEADER,
+            HeaderResult,
+            task_name(HEADER),
+            fits=lambda folder: header_inputs(folder).items() <= reduced.inputs.items(),
+        )
+    else:
+        made = store.previous(
+            Stage.FUNCTIONS,
+            FunctionsKeepSetResult,
+            task_name(FUNCTIONS),
+            fits=lambda folder: folder.files.get(KEEP_SET_FILE) == digest,
+        )
+    return read_keep_set(made.file(KEEP_SET_FILE)) if made else None
+
+
+def _find_base(reduced: StageFolder, store: Store) -> Iterator[StageFolder]:
+    content = reduced.inputs.get(linking.BASE)
+    if content is None:
+        return
+    base = store.previous(
+        Stage.REDUCE,
+        ReduceResult,
+        task_name(REGION),
+        fits=lambda folder: content_of(folder) == content,
+    )
+    if base is not None:
+        yield base
+
+
+def read_program(name: str, builds: Sequence[StageFolder], keep: KeepSet) -> TrimmedProgram | None:
+    """Return None if it has no twin with symbols.
+
+    The first of the ``builds`` is the trim, others may have twins of what it took from them.
+    """
+    table = _read_twin(name, builds)
+    if table is None:
+        return None
+    shipped = read_linked(builds[0].file(f"{_BINARIES}{name}"))
+    dropped = tuple(sorted(linking.read_dropped(builds[0], name) or ()))
+    return make_program(name, shipped, table, dropped, keep)
+
+
+def make_program(
+    name: str, shipped: bytes, table: FunctionTable, left_out: tuple[str, ...], keep: KeepSet
+) -> TrimmedProgram:
+    return TrimmedProgram(
+        name=name,
+        shipped=shipped,
+        table=table,
+        left_out=left_out,
+        trims_regions=bool(keep.regions()),
+        crash_ids=_has_crash_ids(table),
+    )
+
+
+def _read_twin(name: str, builds: Sequence[StageFolder]) -> FunctionTable | None:
+    for build in builds:
+        if at := linking.locate_named(build, name):
+            try:
+                return read_table(build.file(at))
+            except InputError:
+                continue  # stripped by the linker, or of a machine that megtrim cannot read
+    return None
+
+
+def _has_crash_ids(table: FunctionTable) -> bool:
+    return any(
+        LEFT_OUT in function.name or (is_stub(function.name) and function.name != STUB)
+        for function in table.functions
+    )

@@ -1,0 +1,201 @@
+"""The history of times: ``megtrim perf history``, ``append`` and ``compare``."""
+
+import re
+from collections.abc import Sequence
+from datetime import date
+from pathlib import Path
+
+import click
+
+from megtrim.core.cli.clock import read_now
+from megtrim.core.cli.echo import show, show_json
+from megtrim.core.cli.history_options import (
+    HistorySelector,
+    history_options,
+    parse_day,
+    warn_unreadable,
+)
+from megtrim.core.cli.options import PATH, examples, json_option
+from megtrim.libs.render.formatting import align_columns
+from megtrim.libs.util.errors import InputError
+from megtrim.libs.util.input_files import decode
+from megtrim.libs.util.wording import count
+from megtrim.times.history.entries import History
+from megtrim.times.history.folder import read_entry_file, read_folder
+from megtrim.times.nights.change_points import DatedChange, Direction, Pattern, Series, make_series
+from megtrim.times.nights.history import RUN_FILES, HistoryRun, compare_runs
+from megtrim.times.rows import PerformanceRow
+from megtrim.times.times import Answer
+
+_COMMIT_DIGITS = 12
+
+
+@examples(
+    "megtrim perf history",
+    "megtrim perf history --branch perf-history --since 2026-10-01"
+    " --scenario resnet/plain-run@armv82",
+)
+@click.command()
+@history_options
+@click.option(
+    "--since", callback=parse_day, metavar="DATE", help="Only runs of this day and later."
+)
+@click.option("--scenario", default="", metavar="ID", help="Only this scenario.")
+@json_option
+def history(selector: HistorySelector, since: date | None, scenario: str, as_json: bool) -> None:
+    """Print each series of nights: its last time, and its changes, or whether it drifts.
+
+    A change is dated between two commits. Another device, or another version of the way megtrim
+    measures, begins a new series. The exit status does not depend on what is found.
+    """
+    found = selector.read(RUN_FILES, since)
+    series = make_series(found.entries, scenario=scenario)
+    if as_json:
+        runs = [run.id for run in found.entries]
+        show_json({"runs": runs, "unreadable": found.unreadable, "series": series})
+    else:
+        show(_text(found, series))
+
+
+def _text(found: History[HistoryRun], series: tuple[Series, ...]) -> str:
+    lines = [f"{count(len(found.entries), 'run')}, {len(series)} series"]
+    for each in series:
+        last = each.points[-1]
+        time = f"{last.time.median_ms:.3f} ms on {last.measured_at[:10]}"
+        lines.append(f"{each.key} on {each.device_name}: {_headline(each)}; {time}")
+        lines += [f"    {_describe(change)}" for change in each.changes]
+        if each.follows:
+            lines.append(f"    a series of its own: {each.follows}")
+    return "\n".join(lines)
+
+
+def _headline(series: Series) -> str:
+    findings = series.findings
+    match findings.pattern:
+        case Pattern.TOO_SHORT:
+            more = "night" if findings.missing == 1 else "nights"
+            return f"{findings.pattern}: {findings.missing} {more} more needed"
+        case Pattern.DRIFT:
+            share = 100 * (findings.drift_ratio - 1)
+            return f"drift of {share:+.1f} % in all over {findings.nights} nights"
+        case Pattern.QUIET:
+            return f"quiet over {findings.nights} nights"
+        case Pattern.CHANGED:
+            count = len(series.changes)
+            return f"{count} change{'s' if count > 1 else ''} in {findings.nights} nights"
+
+
+def _describe(dated: DatedChange) -> str:
+    change = dated.change
+    good = dated.last_good
+    bad = dated.first_bad
+    share, low, high = (100 * (ratio - 1) for ratio in (change.ratio, change.lower, change.upper))
+    word = "slower" if change.direction is Direction.SLOWER else "faster"
+    size = f"{word}: {share:+.1f} % ({low:+.1f} to {high:+.1f})"
+    days = f"after {good.measured_at[:10]}, by {bad.measured_at[:10]}"
+    return f"{size}, {days}: {good.commit[:_COMMIT_DIGITS]}..{bad.commit[:_COMMIT_DIGITS]}"
+
+
+_COMMIT = re.compile(r"[0-9a-f]{7,64}", re.ASCII)
+
+
+def load_run(path: Path) -> HistoryRun:
+    text = decode(read_entry_file(path, RUN_FILES), shown=str(path))
+    return RUN_FILES.parse(text, source=str(path))
+
+
+def choose_runs(text: str, selector: HistorySelector) -> tuple[HistoryRun, ...]:
+    """A folder's newest runs are those of its newest commit. Raises InputError."""
+    path = Path(text)
+    if path.is_dir():
+        found = read_folder(path, RUN_FILES).until(read_now())
+        warn_unreadable(found)
+        if not found.entries:
+            msg = f"{text}: found no run in this folder, expected a history"
+            raise InputError(msg)
+        newest = found.entries[-1].commit.sha
+        return tuple(run for run in found.entries if run.commit.sha == newest)
+    if path.exists():
+        return (load_run(path),)
+    runs = selector.read(RUN_FILES).entries
+    chosen = tuple(run for run in runs if run.id == text)
+    if not chosen and _COMMIT.fullmatch(text):
+        chosen = tuple(run for run in runs if run.commit.sha.startswith(text))
+    commits = {run.commit.sha for run in chosen}
+    if len(commits) > 1:
+        msg = f"{text}: found {len(commits)} commits that begin so, expected one"
+        raise InputError(msg, hint="give more digits")
+    if not chosen:
+        msg = f"{text}: found no such run, commit, file or folder"
+        hint = "`megtrim perf history` lists runs; a commit has 7 digits or more"
+        raise InputError(msg, hint=hint)
+    return chosen
+
+
+@examples(
+    "megtrim perf append run.json",
+    "megtrim perf append runs/*.json --branch perf-history",
+)
+@click.command()
+@click.argument("files", nargs=-1, metavar="FILE...", required=True, type=PATH)
+@history_options
+def append(selector: HistorySelector, files: tuple[Path, ...]) -> None:
+    """Add runs to the history, each as a file of its own. Runs that it has are left as they are.
+
+    A branch may be appended to by many jobs at once, and is made if there is none. Nothing of the
+    branch or of the project is executed.
+    """
+    runs = [load_run(path) for path in files]
+    where = selector.append(runs)
+    show("\n".join(f"{run.path} in {where}" for run in runs))
+
+
+_METHOD = "Ratios of medians; each interval combines those of both runs, which keep no samples."
+
+
+@examples(
+    "megtrim perf compare 1a2b3c4 5d6e7f8 --branch perf-history",
+    "megtrim perf compare before/run.json after/run.json --json",
+)
+@click.command()
+@click.argument("first", metavar="A")
+@click.argument("second", metavar="B")
+@history_options
+@json_option
+def compare(selector: HistorySelector, first: str, second: str, as_json: bool) -> None:
+    """Print times of B over those of A, with intervals.
+
+    A and B are each a run's id, a commit, a file, or a folder, whose newest commit counts. Rows
+    are compared on one device only. The interval says how sure the ratio is, as far as it can be
+    known without the samples of both runs.
+    """
+    found = compare_runs(choose_runs(first, selector), choose_runs(second, selector))
+    if as_json:
+        show_json({"rows": found})
+    else:
+        show(_show_ratios(found))
+
+
+def _show_ratios(found: Sequence[PerformanceRow]) -> str:
+    head = ("scenario", "contestant", "stage", "device", "A ms", "B ms", "B / A", "interval")
+    rows = [
+        (
+            row.scenario,
+            row.experiment,
+            ratio.stage,
+            row.device,
+            *(f"{time.median_ms:.3f}" for time in row.times),
+            f"{ratio.ratio:.3f}",
+            f"{ratio.lower:.3f} to {ratio.upper:.3f}" + " *" * (ratio.different is Answer.YES),
+        )
+        for row in found
+        for ratio in row.ratios
+    ]
+    lines = align_columns(head, rows, head[:4]) if rows else ["no row of both to compare"]
+    if rows:
+        lines += ["", f"{_METHOD} *: the interval does not hold 1."]
+    lines += [
+        f"note: {note}" for note in sorted({note for row in found for note in row.conditions})
+    ]
+    lost = (f"{row.subject} on {row.device}: {row.reason}" for row in found if not row.ratios)
+    return "\n".join([*lines, *(f"not compared: {each}" for each in lost)])

@@ -1,0 +1,181 @@
+"""``megtrim perf run``: measure experiments, and what trimming does to speed."""
+
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
+
+import click
+
+from megtrim.core import stages
+from megtrim.core.chain.graph import Stage
+from megtrim.core.chain.session import Session
+from megtrim.core.checks.invocation import Options
+from megtrim.core.cli.options import (
+    PATH,
+    again_option,
+    base_options,
+    committed_option,
+    common,
+    device_option,
+    examples,
+    json_option,
+)
+from megtrim.core.cli.session.setup import describe, open_session
+from megtrim.core.cli.stage import show_results
+from megtrim.core.config.device import EMULATED
+from megtrim.core.config.model import Config
+from megtrim.core.config.performance import PerfConfig
+from megtrim.core.config.problems import suggest
+from megtrim.core.config.scenarios import Scenario, all_scenarios
+from megtrim.core.trim.runs.scenario_runs import scenario_of
+from megtrim.engines.megengine.experiments import find_experiments
+from megtrim.lab.evidence.bundle import JobPurpose
+from megtrim.lab.evidence.times import TimesJudge, read_times
+from megtrim.lab.jobs.pack import list_devices
+from megtrim.libs.util.errors import InputError, worst_exit_code
+from megtrim.times.experiments.contest import FEWEST_ROUNDS, MOST_ROUNDS
+from megtrim.times.plan import TRIMMING, perf_tasks
+
+emulated_option = click.option(
+    "--emulated",
+    is_flag=True,
+    help="Measure on emulators, too, to try it out: their times say nothing about a device.",
+)
+
+
+def expect_real_devices(scenarios: Iterable[Scenario], session: Session, *, emulated: bool) -> None:
+    devices = {scenario.cpu_class.name: session.services.device(scenario) for scenario in scenarios}
+    for name, device in sorted(devices.items()):
+        if device.kind in EMULATED:
+            msg = f"class {name}: {device.name} is emulated ({device.kind}): its times say nothing"
+            if not emulated:
+                hint = "measure on a device (--device), or try it out with --emulated"
+                raise InputError(msg, hint=hint)
+            session.services.console.warn(msg)
+
+
+@examples(
+    "megtrim perf run",
+    "megtrim perf run --experiment nchw88 --experiment recipe-x86",
+    "megtrim perf run --experiment trimming --scenario resnet50/default",
+    "megtrim perf run --base ../base-out --base-name 1a2b3c4d5e6f",
+    "megtrim perf run --committed --evidence times",
+    "megtrim perf run --experiment fast-run-cache --rounds 16 --device pixel-6 --again",
+)
+@click.command()
+@common
+@committed_option
+@device_option
+@base_options
+@click.option(
+    "--experiment",
+    "experiments",
+    multiple=True,
+    metavar="NAME",
+    help="Measure only the experiment of this name; `trimming`: trimmed programs against the "
+    "plain one; repeatable. [default: what `perf` configures]",
+)
+@click.option(
+    "--scenario",
+    "scenarios",
+    multiple=True,
+    metavar="ID",
+    help="Measure only this one, MODEL/SCENARIO or MODEL/SCENARIO@CLASS; repeatable.",
+)
+@click.option(
+    "--rounds",
+    type=click.IntRange(FEWEST_ROUNDS, MOST_ROUNDS),
+    help="Pairs of processes at most, instead of perf.budget; a clear answer ends it earlier.",
+)
+@click.option(
+    "--evidence",
+    "folders",
+    type=PATH,
+    multiple=True,
+    metavar="DIR",
+    help="Evidence with times from device jobs, to use as it is; nothing is measured here; "
+    "repeatable.",
+)
+@again_option
+@emulated_option
+@json_option
+def run(
+    options: Options,
+    experiments: tuple[str, ...],
+    scenarios: tuple[str, ...],
+    rounds: int | None,
+    folders: tuple[Path, ...],
+    emulated: bool,
+) -> int:
+    """Measure experiments against the baseline, in interleaved pairs of processes.
+
+    Builds what is needed, times each experiment of each scenario on its device until the answer
+    is clear or the budget ends, compares the outputs, and writes verdict and report. What is up to
+    date is not measured again; an interrupted run continues where it ended.
+    """
+    session = _narrow(open_session(options), experiments, scenarios, rounds)
+    if folders:
+        session = _take_times(session, folders)
+    describe(session)
+    request = session.request
+    wanted = perf_tasks(
+        request.config, committed=request.options.committed, since_base=bool(request.base)
+    )
+    timed = [task for task in wanted if task.stage is Stage.PERF]
+    if not folders:
+        expect_real_devices(map(scenario_of, timed), session, emulated=emulated)
+    if options.again:
+        for task in timed:
+            session.services.store.discard(Stage.PERF, task.name)
+    ran, codes = stages.run(wanted, session)
+    if ran == 0 and not session.results.failed:
+        session.services.console.say("everything is up to date: nothing was built or measured")
+    show_results(session, Stage.REPORT, wanted, as_json=options.as_json)
+    return worst_exit_code(codes)
+
+
+def _take_times(session: Session, folders: tuple[Path, ...]) -> Session:
+    request = session.request
+    brought, problems = read_times(folders, config=request.invocation.config)
+    for problem in problems:
+        session.services.console.warn(problem)
+    devices = list_devices(request, JobPurpose.TIME)
+    judge = TimesJudge(brought=brought, devices=devices, pending=None, today=request.today)
+    return replace(session, request=replace(request, timed=judge))
+
+
+def _narrow(
+    session: Session, experiments: tuple[str, ...], scenarios: tuple[str, ...], rounds: int | None
+) -> Session:
+    loaded = session.request.loaded
+    asked = ask(loaded.config.perf, experiments, rounds)
+    if scenarios:
+        for name in scenarios:
+            find_scenarios(name, loaded.config)
+        asked = asked.model_copy(update={"scenarios": scenarios, "classes": ()})
+    config = loaded.config.model_copy(update={"perf": asked})
+    return replace(session, request=replace(session.request, loaded=replace(loaded, config=config)))
+
+
+def ask(perf: PerfConfig, experiments: tuple[str, ...], rounds: int | None) -> PerfConfig:
+    if experiments:
+        names = tuple(name for name in experiments if name != TRIMMING)
+        if names:
+            find_experiments(names)
+        trimming = TRIMMING in experiments
+        update = {"experiments": names, "recipes": (), "trimming": trimming}
+        perf = perf.model_copy(update=update)
+    if rounds is not None:
+        perf = perf.model_copy(update={"budget": perf.budget.model_copy(update={"rounds": rounds})})
+    return perf
+
+
+def find_scenarios(text: str, config: Config) -> tuple[Scenario, ...]:
+    every = tuple(all_scenarios(config))
+    found = tuple(scenario for scenario in every if text in scenario.names)
+    if not found:
+        known = [scenario.id for scenario in every]
+        wrong = f"found {text[:80]!r}, expected one of {', '.join(known)}"
+        msg = f"scenario: {wrong}{suggest(text, known)}"
+        raise InputError(msg)
+    return found

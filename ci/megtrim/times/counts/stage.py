@@ -1,0 +1,199 @@
+"""Stage `count`: what each scenario uses, the work of an iteration and memory.
+
+An emulator counts the work of the plain and the reduced program, whichever device verifies the
+scenario. The kernel says, by GNU time, the largest resident set of the reduced one where it runs on
+this machine, also emulated. What cannot be known is a result that says why: it fails no trim.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+from pathlib import Path
+
+from megtrim.core.build_spec import Variant
+from megtrim.core.chain.filenames import CACHE_FILE
+from megtrim.core.chain.graph import PLAIN, REDUCED, Task, search_task
+from megtrim.core.chain.result_store import StageFolder
+from megtrim.core.chain.session import Session, binary, scenario_inputs
+from megtrim.core.config.scenarios import Scenario
+from megtrim.core.config.units import PEAK
+from megtrim.core.trim.builds import applications
+from megtrim.core.trim.builds.links import locate_named
+from megtrim.core.trim.runs.execution import RunSpec, run_on
+from megtrim.core.trim.runs.scenario_runs import cache_of, make_run_spec, scenario_of
+from megtrim.engines.megengine.load_and_run.arguments import flags, render_flags, set_flag
+from megtrim.lab.evidence.binding import DEVICE_LABEL, binding
+from megtrim.libs.elf.layout import segments
+from megtrim.libs.elf.symbol_table import read_linked, read_table
+from megtrim.libs.programs.exit_status import RunOutcome, ending, error_message
+from megtrim.libs.util.errors import InputError, ProductFailure
+from megtrim.places.devices.counting import COUNTS_FILE
+from megtrim.places.devices.device import Device
+from megtrim.places.devices.local import Local
+from megtrim.times.counts.use import (
+    LENGTHS,
+    Count,
+    MemoryUse,
+    Use,
+    Work,
+    find_code,
+    join_repeats,
+    name_functions,
+    parse_blocks,
+    parse_peak,
+    parse_plan,
+    subtract,
+)
+
+_REPEATS = 2
+_MORE_REPEATS = 4
+"""The latter where something varies: what does so seldom shows late."""
+_VARIANTS = ((str(Variant.PLAIN), PLAIN), (str(Variant.REDUCED), REDUCED))
+_PEAK_FILE = "peak.txt"
+_PLAN = "plan"
+_PLAN_FILE = "plan/StaticMemoryInfo.json"
+
+
+def inputs(task: Task, session: Session) -> dict[str, str]:
+    scenario = scenario_of(task)
+    config = session.request.config
+    named = _describe(scenario, session)
+    symbols = []
+    with _note(named, "emulator"):
+        named |= session.services.emulators[scenario.cpu_class.name].identity()
+    with _note(named, "timer"):
+        named["timer"] = str(find_timer(session.services.device(scenario)))
+    named["asked"] = f"{config.work is not None} {config.memory is not None}"
+    for variant, build in _VARIANTS:
+        folder = session.results.done[build]
+        name = applications.name_of(scenario, session.request)
+        named |= applications.digests(scenario, session, build, variant)
+        symbols.append(folder.files.get(locate_named(folder, name), "none"))
+    return named | {"symbols": " ".join(symbols)}
+
+
+def work(task: Task, session: Session, folder: Path) -> Use:
+    scenario = scenario_of(task)
+    config = session.request.config
+    works = dict[str, Work]()
+    memory = None
+    reasons = dict[str, str]()
+    with _note(reasons, "work"):
+        works = _count(scenario, session) if config.work else works
+    with _note(reasons, "memory"):
+        memory = _measure(scenario, session) if config.memory else None
+    return Use(work=works, memory=memory, reasons=reasons)
+
+
+@contextmanager
+def _note(reasons: dict[str, str], name: str) -> Iterator[None]:
+    try:
+        yield
+    except (InputError, ProductFailure) as error:
+        reasons[name] = error.message
+
+
+def _describe(scenario: Scenario, session: Session) -> dict[str, str]:
+    device = session.services.device(scenario)
+    named = scenario_inputs(scenario, session)
+    if device.kind == Local.kind:  # natively, another CPU may choose other kernels
+        named[f"{DEVICE_LABEL}model"] = device.facts().get("CPU model", "")
+    if scenario.searches:
+        named["algorithm cache"] = session.results.done[search_task(scenario)].files[CACHE_FILE]
+    return named
+
+
+def _count(scenario: Scenario, session: Session) -> dict[str, Work]:
+    if scenario.settings.application is not None:
+        msg = "an application of your own cannot be asked for a number of iterations"
+        raise InputError(msg)
+    counting = session.services.emulators[scenario.cpu_class.name]
+    done = session.results.done
+    named = _describe(scenario, session) | {"lengths": f"{LENGTHS}", "timeout": ""}
+    key = binding(named | counting.identity())
+    with counting.open() as emulator:
+        return {
+            variant: repeat(_prepare(scenario, session, done[build], emulator), key)
+            for variant, build in _VARIANTS
+        }
+
+
+def repeat(count: Callable[[], Mapping[str, Count]], key: str) -> Work:
+    repeats = [count() for _ in range(_REPEATS)]
+    if join_repeats(key, repeats).left_out:
+        repeats += [count() for _ in range(_MORE_REPEATS)]
+    return join_repeats(key, repeats)
+
+
+def _prepare(
+    scenario: Scenario, session: Session, build: StageFolder, emulator: Device
+) -> Callable[[], Mapping[str, Count]]:
+    name = applications.name_of(scenario, session.request)
+    path = binary(build, name)
+    named = locate_named(build, name)
+    if not named:
+        msg = f"the {build.name} build left no copy of {name} with symbols"
+        raise InputError(msg)
+    table = read_table(build.file(named))
+    code = find_code(segments(read_linked(path), source=name))
+    made = replace(_make_spec(scenario, session, path), dumps=False)
+
+    def run(iterations: int) -> Mapping[str, Count]:
+        asked = _ask(made, session, ("warmup_iter", "1"), ("iter", str(iterations)))
+        counted = _run(emulator, asked, COUNTS_FILE)
+        return name_functions(parse_blocks(counted, source=COUNTS_FILE), table, code)
+
+    return lambda: subtract(run(LENGTHS[1]), run(LENGTHS[0]))
+
+
+def find_timer(device: Device) -> tuple[str, ...]:
+    timer = device.which("time") if isinstance(device, Local) else None
+    if timer is None:
+        msg = "GNU time is not on the path; on Debian: apt-get install time"
+        raise InputError(msg)
+    return (timer, "-o", _PEAK_FILE, "-f", "%M")
+
+
+def _measure(scenario: Scenario, session: Session) -> MemoryUse:
+    device = session.services.device(scenario)
+    request = session.request
+    done = session.results.done
+    if not isinstance(device, Local):
+        msg = f"a device of kind {device.kind} does not say it"
+        raise InputError(msg)
+    plain, reduced = (
+        _make_spec(scenario, session, applications.program(scenario, request, done[build]))
+        for _, build in _VARIANTS
+    )
+    timed = device.start_by(*find_timer(device))
+    figures = {PEAK: min(parse_peak(_run(timed, reduced, _PEAK_FILE)) for _ in range(_REPEATS))}
+    if not plain.application:
+        # The plain program is asked: what writes it down is not in a trimmed one.
+        asked = _ask(plain, session, ("get_static_mem_info", _PLAN))
+        with suppress(ProductFailure):  # an engine without it refuses the flag
+            figures |= parse_plan(_run(device, asked, _PLAN_FILE))
+    named = _describe(scenario, session) | {"timeout": ""}
+    key = binding({f"memory {name}": value for name, value in named.items()})  # and the device
+    return MemoryUse(key=key, figures=figures)
+
+
+def _make_spec(scenario: Scenario, session: Session, program: Path) -> RunSpec:
+    return make_run_spec(scenario, session, program, cache=cache_of(scenario, session))
+
+
+def _ask(made: RunSpec, session: Session, *values: tuple[str, str]) -> RunSpec:
+    dialect = session.services.engine.dialect()
+    given = flags(made.arguments, dialect=dialect, source="scenario")
+    for name, value in values:
+        given = set_flag(given, name, value)
+    return replace(made, arguments=render_flags(given, dialect))
+
+
+def _run(device: Device, spec: RunSpec, recorded: str) -> bytes:
+    with device.reserve() as lease:
+        found = run_on(lease, replace(spec, recorded=recorded))
+    if ending(found.run) is not RunOutcome.PASSED:
+        said = error_message(found.run.stderr) or f"exit status {found.run.rc}"
+        msg = f"the program did not run to its end while it was measured: {said}"
+        raise ProductFailure(msg)
+    return found.recorded or b""

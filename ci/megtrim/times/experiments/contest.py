@@ -1,0 +1,258 @@
+"""A contest: two contestants of one scenario on one machine, in interleaved pairs of processes.
+
+Names of files are equally long on both sides: a command line's length moves the stack. Pure.
+"""
+
+import hashlib
+import math
+import statistics
+from collections.abc import Mapping
+from enum import StrEnum
+from functools import cache
+
+from megtrim.libs.programs.parity import EXACT, Tolerance
+from megtrim.libs.util.environment import Variables
+from megtrim.libs.util.errors import InputError
+from megtrim.libs.util.value import Value
+from megtrim.times.experiments.commands import StepCommand, StepFiles
+from megtrim.times.experiments.experiment import TimeStage
+
+_SEED_BYTES = 4
+_IN_PLACE = ("--cpu-default", "--multithread-default")
+METHOD = 2
+"""Version of the way megtrim measures: times of two versions are not compared."""
+LOOKS = (12, 16, 24, 40)
+"""Numbers of pairs after which a comparison is looked at; each look costs the last one power."""
+FEWEST_ROUNDS = LOOKS[0]
+MOST_ROUNDS = 400
+SEARCH_ROUNDS = 8
+"""Where each process searches: seven pairs must all agree, of eight one may disagree a little."""
+_ALPHA = 0.02
+"""Error rate of all looks together."""
+
+
+class Mark(StrEnum):
+    THROTTLED = "throttled"
+    BUSY = "busy machine"
+    LOW_BATTERY = "low battery"
+    DAMAGED_LOG = "damaged log"
+
+
+class Sample(Value):
+    """One process of one contestant; all times in milliseconds, above zero."""
+
+    contestant: str
+    round_number: int
+    position: int
+    prepare_ms: float | None = None
+    warm_ups_ms: tuple[float, ...] = ()
+    iterations_ms: tuple[float, ...] = ()
+    marks: tuple[Mark, ...] = ()
+
+    def __post_init__(self) -> None:
+        prepare = () if self.prepare_ms is None else (self.prepare_ms,)
+        for time_ms in (*prepare, *self.warm_ups_ms, *self.iterations_ms):
+            if not math.isfinite(time_ms) or time_ms <= 0:
+                msg = (
+                    f"{self.contestant}, round {self.round_number}: a time is {time_ms} ms; "
+                    "expected a finite number above 0"
+                )
+                raise InputError(msg)
+
+    @property
+    def counts(self) -> bool:
+        return not self.marks
+
+    def time_ms(self, stage: TimeStage) -> float | None:
+        match stage:
+            case TimeStage.PREPARE:
+                return self.prepare_ms
+            case TimeStage.WARM_UP:
+                return self.warm_ups_ms[0] if self.warm_ups_ms else None
+            case TimeStage.SECOND_WARM_UP:
+                return self.warm_ups_ms[1] if len(self.warm_ups_ms) > 1 else None
+            case TimeStage.INFERENCE:
+                return statistics.median(self.iterations_ms) if self.iterations_ms else None
+
+
+class SamplingPlan(Value):
+    looks: tuple[int, ...] = LOOKS
+
+    def __post_init__(self) -> None:
+        if not self.looks or self.looks[0] < 1 or list(self.looks) != sorted(set(self.looks)):
+            msg = f"looks must increase from at least 1, not {self.looks}"
+            raise ValueError(msg)
+
+    def level(self, look: int) -> float:
+        return _levels(self.looks)[look]
+
+
+@cache
+def _levels(looks: tuple[int, ...]) -> tuple[float, ...]:
+    """Solve for the levels that spend alpha as O'Brien and Fleming do (Lan and DeMets).
+
+    Statistics of two looks at n and m pairs, n below m, correlate by the root of n / m.
+    """
+    import numpy as np
+    import scipy
+
+    pairs = np.asarray(looks, dtype=float)
+    correlation = np.sqrt(np.minimum.outer(pairs, pairs) / np.maximum.outer(pairs, pairs))
+    quantile = scipy.stats.norm.isf(_ALPHA / 2)
+    spent = 2 * scipy.stats.norm.sf(quantile / np.sqrt(pairs / pairs[-1]))
+    bounds: list[float] = []
+    for look, goal in enumerate(spent):
+        covariance = correlation[: look + 1, : look + 1]
+
+        def excess(bound: float, covariance: np.ndarray = covariance, goal: float = goal) -> float:
+            box = np.array([*bounds, bound])
+            normal = scipy.stats.multivariate_normal(cov=covariance, seed=1)
+            return float(1 - normal.cdf(box, lower_limit=-box) - goal)
+
+        bounds.append(float(scipy.optimize.brentq(excess, 1.0, 9.0, xtol=1e-4)))
+    return tuple(float(2 * scipy.stats.norm.sf(bound)) for bound in bounds)
+
+
+class Criterion(Value):
+    """What counts as a change: a share such as 0.01, and a floor in milliseconds."""
+
+    threshold: float = 0.01
+    floor_ms: float = 0.0
+    other_load: float = 1.0
+    """Share of all CPUs' time above which other programs disturb a time; 1: never."""
+
+    def __post_init__(self) -> None:
+        if not 0 < self.threshold < 1 or not 0 <= self.floor_ms < math.inf:
+            msg = f"no criterion: {self.threshold=}, {self.floor_ms=}"
+            raise ValueError(msg)
+        if not 0 < self.other_load <= 1:
+            msg = f"no criterion: {self.other_load=}"
+            raise ValueError(msg)
+
+
+class Side(StrEnum):
+    REFERENCE = "a"
+    RIVAL = "b"
+
+
+class Contestant(Value):
+    name: str
+    commands: tuple[StepCommand, ...]
+
+    def __post_init__(self) -> None:
+        measured = [command.step.measured for command in self.commands]
+        if measured != [False] * (len(measured) - 1) + [True]:
+            msg = f"{self.name}: the last step is measured, and no other"
+            raise ValueError(msg)
+
+    @property
+    def searches(self) -> bool:
+        return self.commands[-1].step.searches
+
+
+class ContestBudget(Value):
+    rounds: int = LOOKS[-1]
+    limit_s: float | None = None
+
+    def __post_init__(self) -> None:
+        if not SEARCH_ROUNDS <= self.rounds <= MOST_ROUNDS:
+            msg = f"found {self.rounds} rounds, expected {SEARCH_ROUNDS} to {MOST_ROUNDS}"
+            raise ValueError(msg)
+        if self.limit_s is not None and not self.limit_s > 0:
+            msg = f"found a budget of {self.limit_s} s, expected more than 0"
+            raise ValueError(msg)
+
+    @property
+    def plan(self) -> SamplingPlan:
+        looks = (*(look for look in LOOKS if look < self.rounds), self.rounds)
+        return SamplingPlan(looks=looks)
+
+
+class Contest(Value):
+    reference: Contestant
+    rival: Contestant | None = None
+    """None: the reference alone is timed, and nothing is compared."""
+    criterion: Criterion
+    budget: ContestBudget = ContestBudget()
+    tolerance: Tolerance = EXACT
+    threads: int = 1
+    environment: Variables = ()
+    timeout_s: float = 600.0
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if self.rival is not None and self.rival.name == self.reference.name:
+            msg = f"{self.rival.name}: both sides of a contest have this name"
+            raise ValueError(msg)
+
+    @property
+    def width(self) -> int:
+        """Return how many CPUs each measured process needs.
+
+        The main thread spins while it waits for the worker: on one CPU, 15 times as long.
+        """
+        in_place = all(
+            any(part.replace("_", "-") in _IN_PLACE for part in contestant.commands[-1].argv)
+            for _, contestant in self.sides
+        )
+        return self.threads if in_place else self.threads + 1
+
+    @property
+    def sides(self) -> tuple[tuple[Side, Contestant], ...]:
+        found = ((Side.REFERENCE, self.reference),)
+        return found if self.rival is None else (*found, (Side.RIVAL, self.rival))
+
+
+class PerformanceStatus(StrEnum):
+    """How a row ended; a contest alone is measured, has failed, or has wrong outputs."""
+
+    MEASURED = "measured"
+    SKIPPED = "skipped"
+    FAILED = "failed"
+    INFRASTRUCTURE = "infrastructure"
+    INCONCLUSIVE = "inconclusive"
+    REGRESSED = "regressed"
+    WRONG_OUTPUTS = "wrong-outputs"
+
+    @property
+    def has_times(self) -> bool:
+        return self in (self.MEASURED, self.INCONCLUSIVE, self.REGRESSED)
+
+
+class ContestResult(Value):
+    status: PerformanceStatus
+    reason: str = ""
+    samples: tuple[Sample, ...] = ()
+    by_run_length: bool = False
+    outputs: str = ""
+    conditions: tuple[str, ...] = ()
+    time_s: float = 0.0
+    program_time_s: float = 0.0
+    """Wall time of the programs alone, the steps before the measured one included."""
+
+    def __post_init__(self) -> None:
+        of_contests = (
+            PerformanceStatus.MEASURED,
+            PerformanceStatus.FAILED,
+            PerformanceStatus.WRONG_OUTPUTS,
+        )
+        if self.status not in of_contests:
+            msg = f"status: found {self.status}, expected measured, failed or wrong-outputs"
+            raise ValueError(msg)
+
+
+def name_files(side: str, *, inputs: Mapping[str, str]) -> StepFiles:
+    return StepFiles(
+        program=f"{side}-program",
+        model="model.mge",
+        dumped_model=f"{side}-dumped.mge",
+        algo_cache=f"{side}-algo.cache",
+        inputs=tuple(
+            (name, f"input{place}{suffix}")
+            for place, (name, suffix) in enumerate(sorted(inputs.items()))
+        ),
+    )
+
+
+def derive_seed(text: str) -> int:
+    return int.from_bytes(hashlib.sha256(text.encode()).digest()[:_SEED_BYTES])

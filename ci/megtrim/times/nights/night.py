@@ -1,0 +1,139 @@
+"""A night of performance: from a verdict to runs of the history, and from the history to it."""
+
+import hashlib
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from megtrim.core.checks.check import MACHINE_FACTS, DeviceIdentity
+from megtrim.core.verdict.model import Verdict
+from megtrim.libs.render.markup import one_line
+from megtrim.libs.util.value import Value
+from megtrim.times.experiments.contest import METHOD, PerformanceStatus
+from megtrim.times.experiments.experiment import TimeStage
+from megtrim.times.nights.change_points import Series, make_series
+from megtrim.times.nights.history import HistoryRun, MeasuredCommit
+from megtrim.times.rows import ChangePoint, HistorySeries, PerformanceRow, Row, status_of
+from megtrim.times.times import RatioResult, StageTime
+
+_LONGEST_LINE = 250
+_MOST_REMARKS = 20
+_NO_TIME = "none of its samples count"
+_SHA256 = re.compile(r"[0-9a-f]{64}", re.ASCII)
+
+
+class NightFacts(Value):
+    commit: MeasuredCommit
+    measured_at: str
+    job: str
+
+
+def make_runs(verdict: Verdict, facts: NightFacts) -> tuple[HistoryRun, ...]:
+    rows = verdict.performance.all_rows if verdict.performance else ()
+    machines = {device.name: device for device in verdict.devices}
+    by_device: dict[tuple[str, str], list[PerformanceRow]] = {}
+    for row in rows:
+        if row.device:
+            by_device.setdefault((row.device, row.cpu_class), []).extend(_make_rows(row))
+    digest = verdict.engine.digest
+    return tuple(
+        HistoryRun(
+            job=facts.job,
+            commit=facts.commit,
+            measured_at=facts.measured_at,
+            device=_identify(name, machines.get(name)),
+            engine=digest if _SHA256.fullmatch(digest) else _sha256(digest),
+            method=METHOD,
+            rows=tuple({(each.scenario, each.experiment): each for each in found}.values()),
+        )
+        for (name, _), found in sorted(by_device.items())
+    )
+
+
+def add_history(verdict: Verdict, runs: Sequence[HistoryRun]) -> Verdict:
+    if verdict.performance is None:
+        return verdict
+    classes = {row.scenario: row.cpu_class for row in verdict.performance.all_rows}
+    newest: dict[tuple[str, str], Series] = {}
+    for each in make_series(runs):
+        key = (each.key.scenario, each.key.contestant)
+        if each.key.stage is TimeStage.INFERENCE and each.key.scenario in classes:
+            known = newest.get(key)
+            if known is None or known.points[-1].run < each.points[-1].run:
+                newest[key] = each
+    history = tuple(_show(newest[key], classes[key[0]]) for key in sorted(newest))
+    return replace(verdict, performance=replace(verdict.performance, history=history))
+
+
+def _make_rows(row: Row) -> Iterator[PerformanceRow]:
+    if isinstance(row, PerformanceRow):
+        yield _make_row(row, row.experiment, row.times, row.ratios)
+        return
+    for each in row.variants:
+        times = (each.time,) if each.time else ()
+        ratios = (each.ratio,) if each.ratio else ()
+        yield _make_row(row, f"{row.artifact} {each.variant}", times, ratios)
+
+
+def _make_row(
+    row: Row, experiment: str, times: tuple[StageTime, ...], ratios: tuple[RatioResult, ...]
+) -> PerformanceRow:
+    status = row.status
+    reason = row.reason
+    if not status.has_times or not times:
+        status = PerformanceStatus.INFRASTRUCTURE if status.has_times else status
+        times = ()
+        ratios = ()
+        reason = reason or _NO_TIME
+    elif not isinstance(row, PerformanceRow):
+        status = status_of(ratios)
+    return PerformanceRow(
+        scenario=_fit(row.scenario),
+        cpu_class=_fit(row.cpu_class),
+        experiment=_fit(experiment),
+        device=_fit(row.device),
+        emulated=row.emulated,
+        status=status,
+        reason=_fit(reason) if reason else "",
+        times=times,
+        ratios=tuple(replace(ratio, name=_shorten(ratio.name)) for ratio in ratios),
+        left_out=tuple(
+            replace(each, reason=_fit(each.reason)) for each in row.left_out[:_MOST_REMARKS]
+        ),
+        conditions=tuple(map(_fit, row.conditions[:_MOST_REMARKS])),
+        time_s=row.time_s,
+    )
+
+
+def _show(series: Series, cpu_class: str) -> HistorySeries:
+    in_order = sorted(series.points, key=lambda point: point.measured_at)
+    points = {point.date: point for point in in_order}
+    changes = {
+        series.points[dated.change.first].date: dated.change.ratio for dated in series.changes
+    }
+    return HistorySeries(
+        scenario=series.key.scenario,
+        cpu_class=cpu_class,
+        experiment=series.key.contestant,
+        points=tuple(points[day] for day in sorted(points)),
+        changes=tuple(ChangePoint(date=day, ratio=changes[day]) for day in sorted(changes)),
+    )
+
+
+def _identify(name: str, machine: DeviceIdentity | None) -> str:
+    facts = machine.facts if machine else {}
+    parts = [name, *(facts.get(fact, "") for fact in MACHINE_FACTS)]
+    return _sha256("\0".join(parts))[:16]
+
+
+def _sha256(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "backslashreplace")).hexdigest()
+
+
+def _fit(text: str) -> str:
+    return _shorten(text) or "-"
+
+
+def _shorten(text: str) -> str:
+    line = one_line(text, limit=_LONGEST_LINE)
+    return "".join(each if each.isprintable() else " " for each in line).strip()

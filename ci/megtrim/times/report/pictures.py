@@ -1,0 +1,342 @@
+"""The pictures of times.
+
+A missing night is a gap. Sizes and speeds start at zero, so that distances are shares.
+"""
+
+from collections.abc import Iterator, Sequence
+from datetime import date
+from itertools import groupby, pairwise
+
+from megtrim.core.config.units import format_bytes
+from megtrim.libs.render.markup import one_line
+from megtrim.libs.render.scale import (
+    Join,
+    Scale,
+    Tick,
+    anchor,
+    around,
+    from_zero,
+    round_values,
+    short_number,
+)
+from megtrim.libs.util.value import Value
+from megtrim.libs.util.wording import count
+from megtrim.times.experiments.experiment import TimeStage
+from megtrim.times.report.tables import (
+    direction,
+    find_ratio,
+    find_time,
+    milliseconds,
+    time_with_interval,
+)
+from megtrim.times.rows import (
+    ChangePoint,
+    HistorySeries,
+    Performance,
+    PerformanceRow,
+    Point,
+    TrimmingRow,
+    VariantTime,
+)
+from megtrim.times.times import Reference, StageTime, ratio_with_interval
+
+MOST_BARS = 60
+_MOST_TIME_PICTURES = 40
+_LONGEST_OF_BASELINE = 3.0
+_TIME_TICKS = 5
+_BASELINE = "baseline"
+
+
+class TimeBar(Value):
+    name: str
+    time: str
+    ratio: str
+    word: str
+    tone: str
+    width: str
+    lower: str
+    upper: str
+    open_ended: bool
+    cut: bool
+
+
+class TimePicture(Value):
+    title: str
+    bars: tuple[TimeBar, ...]
+    ticks: tuple[Tick, ...]
+    baseline: str
+    note: str
+
+
+def time_pictures(performance: Performance) -> tuple[TimePicture, ...]:
+    groups = groupby(performance.rows, key=lambda row: (row.scenario, row.cpu_class))
+    found = (_draw_times(scenario, tuple(rows)) for (scenario, _), rows in groups)
+    return tuple(each for each in found if each is not None)[:_MOST_TIME_PICTURES]
+
+
+def _draw_times(scenario: str, rows: tuple[PerformanceRow, ...]) -> TimePicture | None:
+    # The time of a wrong result is no time of this model.
+    timed = [
+        (row, time)
+        for row in rows
+        if row.status.has_times and (time := find_time(row, TimeStage.INFERENCE)) is not None
+    ]
+    if not timed:
+        return None
+    shown = timed[:MOST_BARS]
+    baseline = next((time for row, time in timed if row.experiment == _BASELINE), None)
+    longest = max(_find_upper(time) for _, time in shown)
+    if baseline is not None and baseline.median_ms > 0:
+        longest = min(longest, _LONGEST_OF_BASELINE * baseline.median_ms)
+    scale = from_zero(longest)
+    notes = []
+    if len(timed) > len(shown):
+        notes.append(f"{len(timed) - len(shown)} more are in the table")
+    if len(rows) > len(timed):
+        notes.append(f"{len(rows) - len(timed)} without a time that counts are in the table")
+    return TimePicture(
+        title=one_line(scenario),
+        bars=tuple(_draw_bar(row, time, scale) for row, time in shown),
+        ticks=tuple(_list_ticks(scale, _TIME_TICKS, "ms")),
+        baseline=scale.x(baseline.median_ms) if baseline else "",
+        note="; ".join(notes),
+    )
+
+
+def _draw_bar(row: PerformanceRow, time: StageTime, scale: Scale) -> TimeBar:
+    ratio = find_ratio(row, Reference.BASELINE)
+    word = direction(ratio) if ratio else ""
+    upper = scale.high if time.upper_ms is None else time.upper_ms
+    return TimeBar(
+        name=one_line(row.experiment),
+        time=f"{time_with_interval(time)} ms",
+        ratio=ratio_with_interval(ratio) if ratio else "",
+        word=word,
+        tone=word if word in ("faster", "slower") else "neither",
+        width=scale.x(time.median_ms),
+        lower=scale.x(time.lower_ms),
+        upper=scale.x(upper),
+        open_ended=time.upper_ms is None or time.upper_ms > scale.high,
+        cut=time.median_ms > scale.high,
+    )
+
+
+def _list_ticks(scale: Scale, most: int, unit: str) -> Iterator[Tick]:
+    for value in round_values(scale, most):
+        text = f"{short_number(value)} {unit}"
+        yield Tick(position=scale.x(value), text=text, anchor=anchor(scale.part(value)))
+
+
+def _list_heights(times: Scale, most: int, height: float) -> Iterator[Tick]:
+    for value in round_values(times, most):
+        yield Tick(position=times.y(value, height), text=short_number(value), anchor="end")
+
+
+HISTORY_HEIGHT = 170.0
+MOST_NIGHTS = 400
+_MOST_HISTORY_PICTURES = 60
+_MOST_CHANGES = 20
+_HISTORY_TICKS = 5
+_EDGE = 0.5
+"""Nights of space at both ends, so that no point is cut in half."""
+_LONGEST_COMMIT = 12
+
+
+class NightMark(Value):
+    x: str
+    y: str
+    lower: str
+    upper: str
+    text: str
+
+
+class ChangeMark(Value):
+    x: str
+    number: int
+    tone: str
+    text: str
+
+
+class HistoryPicture(Value):
+    title: str
+    experiment: str
+    text: str
+    height: str
+    nights: tuple[NightMark, ...]
+    lines: tuple[Join, ...]
+    changes: tuple[ChangeMark, ...]
+    times: tuple[Tick, ...]
+    first: str
+    last: str
+
+
+def history_pictures(history: Sequence[HistorySeries]) -> tuple[HistoryPicture, ...]:
+    with_points = [each for each in history if each.points]
+    ordered = sorted(with_points, key=lambda each: not each.changes)
+    return tuple(_draw_history(each) for each in ordered[:_MOST_HISTORY_PICTURES])
+
+
+def _draw_history(series: HistorySeries) -> HistoryPicture:
+    points = series.points[-MOST_NIGHTS:]
+    first = _day(points[0].date)
+    last = _day(points[-1].date)
+    nights = Scale(low=first - _EDGE, high=last + _EDGE)
+    lowest = min(point.time.lower_ms for point in points)
+    times = around(lowest, max(_find_upper(point.time) for point in points))
+    changes = [change for change in series.changes if first <= _day(change.date) <= last]
+    missing = last - first + 1 - len(points)
+    medians = [point.time.median_ms for point in points]
+    return HistoryPicture(
+        title=one_line(series.scenario),
+        experiment=one_line(series.experiment),
+        text=(
+            f"{count(len(points), 'night')}, {missing} missing, medians from "
+            f"{milliseconds(min(medians))} to {milliseconds(max(medians))} ms, "
+            f"{count(len(changes), 'change')}"
+        ),
+        height=f"{HISTORY_HEIGHT:.0f}",
+        nights=tuple(_mark_night(each, nights, times) for each in points),
+        lines=tuple(_join_nights(points, nights, times)),
+        changes=tuple(_mark_changes(changes[-_MOST_CHANGES:], nights)),
+        times=tuple(_list_heights(times, _HISTORY_TICKS, HISTORY_HEIGHT)),
+        first=points[0].date,
+        last=points[-1].date,
+    )
+
+
+def _day(text: str) -> int:
+    return date.fromisoformat(text).toordinal()
+
+
+def _mark_night(point: Point, nights: Scale, times: Scale) -> NightMark:
+    commit = one_line(point.commit, limit=_LONGEST_COMMIT * 4)[:_LONGEST_COMMIT]
+    at = f" at {commit}" if commit else ""
+    return NightMark(
+        x=nights.x(_day(point.date)),
+        y=times.y(point.time.median_ms, HISTORY_HEIGHT),
+        lower=times.y(point.time.lower_ms, HISTORY_HEIGHT),
+        upper=times.y(_find_upper(point.time), HISTORY_HEIGHT),
+        text=f"{point.date}{at}: {time_with_interval(point.time)} ms",
+    )
+
+
+def _join_nights(points: Sequence[Point], nights: Scale, times: Scale) -> Iterator[Join]:
+    for before, after in pairwise(points):
+        if _day(after.date) - _day(before.date) == 1:
+            yield Join(
+                x1=nights.x(_day(before.date)),
+                y1=times.y(before.time.median_ms, HISTORY_HEIGHT),
+                x2=nights.x(_day(after.date)),
+                y2=times.y(after.time.median_ms, HISTORY_HEIGHT),
+            )
+
+
+def _mark_changes(changes: Sequence[ChangePoint], nights: Scale) -> Iterator[ChangeMark]:
+    for number, each in enumerate(changes, start=1):
+        tone = "slower" if each.ratio > 1 else "faster"
+        yield ChangeMark(
+            # The level changed since the night before.
+            x=nights.x(_day(each.date) - _EDGE),
+            number=number,
+            tone=tone,
+            text=f"{each.date}: {tone}, ratio {each.ratio:.3f}",
+        )
+
+
+_SIZE_HEIGHT = 230.0
+_MOST_SIZE_PICTURES = 40
+_MOST_POINTS = 8
+_SIZE_TICKS = 4
+_LONGEST_NAME = 14
+_NEAR_X = 0.24
+_NEAR_Y = 17.0
+"""Closer than this, as a share of the width and in pixels, two names would overlap."""
+_ABOVE = -13.0
+_BELOW = 22.0
+_LINE = 16.0
+
+
+class VariantMark(Value):
+    name: str
+    x: str
+    y: str
+    lower: str
+    upper: str
+    label_y: str
+    anchor: str
+    colour: int
+    text: str
+
+
+class SizeSpeedPicture(Value):
+    title: str
+    artifact: str
+    text: str
+    height: str
+    points: tuple[VariantMark, ...]
+    sizes: tuple[Tick, ...]
+    times: tuple[Tick, ...]
+
+
+def size_speed_pictures(performance: Performance) -> tuple[SizeSpeedPicture, ...]:
+    found = (_draw_size_speed(row) for row in performance.trimming)
+    return tuple(each for each in found if each is not None)[:_MOST_SIZE_PICTURES]
+
+
+def _draw_size_speed(row: TrimmingRow) -> SizeSpeedPicture | None:
+    timed = [(variant, variant.time) for variant in row.variants if variant.time][:_MOST_POINTS]
+    if not timed:
+        return None
+    sizes = from_zero(max(each.size_bytes for each, _ in timed))
+    mebibytes = Scale(low=0.0, high=sizes.high / 2**20)
+    times = from_zero(max(_find_upper(time) for _, time in timed) * 1.12)
+    return SizeSpeedPicture(
+        title=one_line(row.scenario),
+        artifact=one_line(row.artifact),
+        text="; ".join(_describe_variant(each, time) for each, time in timed),
+        height=f"{_SIZE_HEIGHT:.0f}",
+        points=tuple(_mark_variants(timed, sizes, times)),
+        sizes=tuple(_list_ticks(mebibytes, _SIZE_TICKS, "MiB")),
+        times=tuple(_list_heights(times, _SIZE_TICKS, _SIZE_HEIGHT)),
+    )
+
+
+def _find_upper(time: StageTime) -> float:
+    return time.median_ms if time.upper_ms is None else time.upper_ms
+
+
+def _describe_variant(variant: VariantTime, time: StageTime) -> str:
+    ratio = f", ratio to plain {ratio_with_interval(variant.ratio)}" if variant.ratio else ""
+    size = format_bytes(variant.size_bytes)
+    return f"{one_line(variant.variant)}: {size}, {time_with_interval(time)} ms{ratio}"
+
+
+def _mark_variants(
+    timed: Sequence[tuple[VariantTime, StageTime]], sizes: Scale, times: Scale
+) -> Iterator[VariantMark]:
+    taken: list[tuple[float, float]] = []
+    for number, (variant, time) in enumerate(timed):
+        part = sizes.part(variant.size_bytes)
+        label_y = _place_label(part, _SIZE_HEIGHT * (1 - times.part(_find_upper(time))), taken)
+        taken.append((part, label_y))
+        name = one_line(variant.variant)
+        yield VariantMark(
+            name=name if len(name) <= _LONGEST_NAME else f"{name[: _LONGEST_NAME - 1]}…",
+            x=sizes.x(variant.size_bytes),
+            y=times.y(time.median_ms, _SIZE_HEIGHT),
+            lower=times.y(time.lower_ms, _SIZE_HEIGHT),
+            upper=times.y(_find_upper(time), _SIZE_HEIGHT),
+            label_y=f"{label_y:.1f}",
+            anchor=anchor(part),
+            colour=number,
+            text=_describe_variant(variant, time),
+        )
+
+
+def _place_label(part: float, top: float, taken: Sequence[tuple[float, float]]) -> float:
+    places = [top + _ABOVE, *(top + _BELOW + _LINE * number for number in range(len(taken) + 1))]
+    for place in places:
+        near = (abs(part - x) < _NEAR_X and abs(place - y) < _NEAR_Y for x, y in taken)
+        if not any(near):
+            return place
+    return places[-1]

@@ -1,0 +1,297 @@
+"""The tables of times: for a terminal, for Markdown, as values for the page, and for JUnit.
+
+Names and reasons come from devices and are cleaned here.
+"""
+
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+
+from megtrim.core.config.units import format_bytes
+from megtrim.libs.render.formatting import align_columns
+from megtrim.libs.render.markup import (
+    MOST_ROWS,
+    bounded_table,
+    code,
+    code_in_title,
+    fold,
+    one_line,
+    prose,
+)
+from megtrim.libs.util.value import Value
+from megtrim.times.experiments.contest import PerformanceStatus
+from megtrim.times.experiments.experiment import TimeStage
+from megtrim.times.rows import (
+    STATUS_WORDS,
+    Performance,
+    PerformanceRow,
+    Row,
+    TrimmingRow,
+    check_status,
+    summarize,
+)
+from megtrim.times.times import Answer, RatioResult, Reference, StageTime, ratio_with_interval
+
+NOT_SHOWN = "-"
+PROPERTIES_LIMIT = 2 * 1024 * 1024
+"""Bytes of all names and values, escaped at worst. Later rows are omitted as a whole."""
+_TAGS_BYTES = 40
+_WORST_ESCAPE = 6
+"""Bytes that one byte of text becomes at most (``&quot;``)."""
+
+PREPARE_HEAD = "prepare (ms)"
+WARM_UP_HEAD = "warm-up (ms)"
+INFERENCE_HEAD = "inference (ms)"
+
+_URGENCY = (
+    PerformanceStatus.REGRESSED,
+    PerformanceStatus.WRONG_OUTPUTS,
+    PerformanceStatus.FAILED,
+    PerformanceStatus.INFRASTRUCTURE,
+    PerformanceStatus.INCONCLUSIVE,
+)
+
+HEAD = (
+    "experiment",
+    PREPARE_HEAD,
+    WARM_UP_HEAD,
+    INFERENCE_HEAD,
+    "ratio to baseline",
+    "ratio to earlier",
+    "result",
+)
+TRIMMING_HEAD = ("scenario", "variant", "size", INFERENCE_HEAD, "ratio to plain", "result")
+_WORDS = ("experiment", "scenario", "variant", "result")
+_SPARE = ("ratio to earlier", PREPARE_HEAD, WARM_UP_HEAD, "size")
+_LONGEST_CELL = 60
+_SIGNS = {
+    PerformanceStatus.MEASURED: "✅",
+    PerformanceStatus.SKIPPED: "◽",
+    PerformanceStatus.FAILED: "❌",
+    PerformanceStatus.INFRASTRUCTURE: "⚠️",
+    PerformanceStatus.INCONCLUSIVE: "❔",
+    PerformanceStatus.REGRESSED: "❌",
+    PerformanceStatus.WRONG_OUTPUTS: "❌",
+}
+
+
+class TimeCells(Value):
+    names: tuple[str, ...]
+    numbers: tuple[str, ...]
+    answers: tuple[str, ...]
+    processes: str
+    word: str
+    chip: str
+    sign: str
+    remarks: tuple[str, ...]
+
+
+class TimeTable(Value):
+    title: str
+    device: str
+    lines: tuple[TimeCells, ...]
+
+
+def tables(performance: Performance) -> tuple[TimeTable, ...]:
+    groups = groupby(performance.rows, key=lambda row: (row.scenario, row.cpu_class))
+    found = []
+    for (scenario, _), of_scenario in groups:
+        rows = tuple(of_scenario)
+        devices = sorted({row.device for row in rows if row.device})
+        table = TimeTable(
+            title=one_line(scenario),
+            device=one_line(", ".join(devices)),
+            lines=tuple(_line(row, performance) for row in rows),
+        )
+        found.append(table)
+    return tuple(found)
+
+
+def trimming_lines(performance: Performance) -> tuple[TimeCells, ...]:
+    return tuple(line for row in performance.trimming for line in _variants(row, performance))
+
+
+def text(performance: Performance, *, width: int = 0) -> str:
+    width = max(0, width - 2)
+    parts = [one_line(summarize(performance))]
+    room = MOST_ROWS
+    for table in tables(performance):
+        lines = table.lines[:room]
+        room -= len(lines)
+        if lines:
+            rows = [_terminal_row(line) for line in lines]
+            shown = align_columns(HEAD, rows, _WORDS, width=width, spare=_SPARE)
+            parts.append("\n  ".join([table.title, *shown]))
+    more = len(performance.rows) - MOST_ROWS
+    if more > 0:
+        parts.append(f"{more:,} more in the HTML report")
+    trimming = trimming_lines(performance)[:MOST_ROWS]
+    if trimming:
+        rows = [_terminal_row(line) for line in trimming]
+        shown = align_columns(TRIMMING_HEAD, rows, _WORDS, width=width, spare=_SPARE)
+        parts.append("\n  ".join(["what trimming does to speed", *shown]))
+    return "\n\n".join(parts)
+
+
+def markdown_summary(performance: Performance) -> str:
+    urgent = sorted(
+        (row for row in performance.all_rows if row.status in _URGENCY),
+        key=lambda row: (_URGENCY.index(row.status), row.subject),
+    )
+    lines = [
+        f"- {_SIGNS[row.status]} {STATUS_WORDS[row.status]}: {code(row.subject)}"
+        for row in urgent[:10]
+    ]
+    return "\n".join((f"**{prose(summarize(performance))}**", *(("", *lines) if lines else ())))
+
+
+def markdown(performance: Performance) -> Iterator[str]:
+    for table in tables(performance):
+        head = tuple(name if name in _WORDS else f"{name}>" for name in HEAD)
+        body = bounded_table(head, table.lines, _markdown_row)
+        yield fold(f"Times: {code_in_title(table.title)}", body)
+    lines = trimming_lines(performance)
+    if lines:
+        head = tuple(name if name in _WORDS else f"{name}>" for name in TRIMMING_HEAD)
+        yield fold("What trimming does to speed", bounded_table(head, lines, _markdown_row))
+
+
+def _line(row: PerformanceRow, performance: Performance) -> TimeCells:
+    warm_ups = (find_time(row, stage) for stage in (TimeStage.WARM_UP, TimeStage.SECOND_WARM_UP))
+    shown = " / ".join(time_with_interval(each) for each in warm_ups if each)
+    numbers = (
+        _show(find_time(row, TimeStage.PREPARE)),
+        shown or NOT_SHOWN,
+        _show(find_time(row, TimeStage.INFERENCE)),
+        _show(find_ratio(row, Reference.BASELINE)),
+        _show(find_ratio(row, Reference.BASE)),
+    )
+    return _cells(row, (one_line(row.experiment),), numbers, row.times, row.ratios, performance)
+
+
+def _variants(row: TrimmingRow, performance: Performance) -> Iterator[TimeCells]:
+    for variant in row.variants:
+        numbers = (format_bytes(variant.size_bytes), _show(variant.time), _show(variant.ratio))
+        names = (one_line(row.scenario), one_line(variant.variant))
+        times = (variant.time,) if variant.time else ()
+        ratios = (variant.ratio,) if variant.ratio else ()
+        yield _cells(row, names, numbers, times, ratios, performance)
+
+
+def _cells(
+    row: Row,
+    names: tuple[str, ...],
+    numbers: tuple[str, ...],
+    times: Sequence[StageTime],
+    ratios: Sequence[RatioResult],
+    performance: Performance,
+) -> TimeCells:
+    last = times[-1] if times else None
+    return TimeCells(
+        names=names,
+        numbers=numbers,
+        answers=tuple(
+            f"{ratio.stage} against {one_line(ratio.name) or ratio.against}: "
+            f"different: {ratio.different}, over the threshold: {ratio.exceeds}"
+            for ratio in ratios
+        ),
+        processes=f"{last.processes} processes, spread {last.spread:.1%}" if last else "",
+        word=STATUS_WORDS[row.status],
+        chip=str(check_status(row.status, performance.inconclusive)),
+        sign=_SIGNS[row.status],
+        remarks=tuple(one_line(remark) for remark in remarks(row)),
+    )
+
+
+def _show(value: StageTime | RatioResult | None) -> str:
+    if isinstance(value, RatioResult):
+        return ratio_with_interval(value)
+    return NOT_SHOWN if value is None else time_with_interval(value)
+
+
+def _result(line: TimeCells) -> str:
+    return ": ".join((line.word, "; ".join(line.remarks))) if line.remarks else line.word
+
+
+def _terminal_row(line: TimeCells) -> tuple[str, ...]:
+    names = (one_line(name, limit=_LONGEST_CELL) for name in line.names)
+    return (*names, *line.numbers, one_line(_result(line), limit=2 * _LONGEST_CELL))
+
+
+def _markdown_row(line: TimeCells) -> tuple[str, ...]:
+    return (*map(code, line.names), *line.numbers, f"{line.sign} {prose(_result(line))}")
+
+
+def milliseconds(time_ms: float) -> str:
+    """Show at least four digits that count: ``5.213``, ``1,821``."""
+    if time_ms >= 1000:
+        return f"{time_ms:,.0f}"
+    digits = 1 if time_ms >= 100 else 2 if time_ms >= 10 else 3
+    return f"{time_ms:.{digits}f}"
+
+
+def time_with_interval(time: StageTime) -> str:
+    lower = milliseconds(time.lower_ms)
+    ends = (
+        f"{lower} or more" if time.upper_ms is None else f"{lower} to {milliseconds(time.upper_ms)}"
+    )
+    return f"{milliseconds(time.median_ms)} ({ends})"
+
+
+def direction(ratio: RatioResult) -> str:
+    if ratio.different is Answer.INCONCLUSIVE:
+        return "unproven"
+    if ratio.different is Answer.NO:
+        return "no difference"
+    return "slower" if ratio.ratio > 1 else "faster"
+
+
+def find_time(row: PerformanceRow, stage: TimeStage) -> StageTime | None:
+    return next((time_s for time_s in row.times if time_s.stage is stage), None)
+
+
+def find_ratio(row: PerformanceRow, against: Reference) -> RatioResult | None:
+    found = [ratio for ratio in row.ratios if ratio.against is against]
+    return next(
+        (each for each in found if each.stage is TimeStage.INFERENCE), next(iter(found), None)
+    )
+
+
+def remarks(row: Row) -> tuple[str, ...]:
+    left_out = (f"left out: {each.count}, {each.reason}" for each in row.left_out)
+    emulated = ("emulated: says nothing about a device",) if row.emulated else ()
+    estimated = any(each.by_run_length for _, each in row.named_times)
+    by_length = ("times from runs of different lengths",) if estimated else ()
+    reason = (row.reason,) if row.reason else ()
+    return (*emulated, *reason, *by_length, *left_out, *row.conditions)
+
+
+def properties(performance: Performance) -> dict[str, str]:
+    found: dict[str, str] = {}
+    room = PROPERTIES_LIMIT
+    for row in performance.all_rows:
+        subject = one_line(row.subject)
+        values = {f"{subject}.status": str(row.status)}
+        for name, time in row.named_times:
+            prefix = f"{subject}.{one_line(name)}"
+            values |= {
+                f"{prefix}.median_ms": f"{time.median_ms:.6g}",
+                f"{prefix}.lower_ms": f"{time.lower_ms:.6g}",
+                f"{prefix}.upper_ms": "" if time.upper_ms is None else f"{time.upper_ms:.6g}",
+                f"{prefix}.processes": str(time.processes),
+                f"{prefix}.spread": f"{time.spread:.4g}",
+            }
+        for name, ratio in row.named_ratios:
+            prefix = f"{subject}.{ratio.stage}.against {one_line(name)}"
+            values |= {
+                f"{prefix}.ratio": f"{ratio.ratio:.6g}",
+                f"{prefix}.lower": f"{ratio.lower:.6g}",
+                f"{prefix}.upper": "" if ratio.upper is None else f"{ratio.upper:.6g}",
+                f"{prefix}.different": str(ratio.different),
+                f"{prefix}.exceeds": str(ratio.exceeds),
+            }
+        texts = (f"{name}{value}" for name, value in values.items())
+        room -= sum(_WORST_ESCAPE * len(text.encode()) + _TAGS_BYTES for text in texts)
+        if room < 0:
+            break
+        found |= values
+    return found

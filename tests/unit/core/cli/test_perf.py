@@ -1,0 +1,317 @@
+"""``megtrim perf``: list, run, tune and history."""
+
+import json
+import platform
+from dataclasses import replace
+from pathlib import Path, PurePosixPath
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from megtrim.core.config.performance import PerfConfig
+from megtrim.engines.megengine.experiments import EXPERIMENTS
+from megtrim.engines.megengine.load_and_run.dialects import LITE
+from megtrim.engines.sample import find_embedded_source
+from megtrim.libs.util.errors import InputError
+from megtrim.libs.util.strict_json import dump
+from megtrim.times.cli.list import look_around
+from megtrim.times.cli.run import ask
+from megtrim.times.cli.tune import describe_search, keep_winner, tune_flags
+from megtrim.times.experiments.contest import PerformanceStatus
+from megtrim.times.experiments.experiment import DataType
+from megtrim.times.history.folder import append_to_folder
+from megtrim.times.tuning_winner import TunedScenario
+from support.history_entries import SCENARIO, make_row, make_run
+from unit.core.cli.support import Shell
+from unit.times.test_tuning_winner import CONFIG as TUNED_CONFIG
+from unit.times.test_tuning_winner import search, write_config
+
+
+@pytest.fixture
+def history(shell: Shell) -> Path:
+    append_to_folder(shell.folder / "perf-history", RUNS)
+    return shell.folder / "perf-history"
+
+
+_NOISE = 0.005 * np.random.default_rng(5).standard_normal(40)
+RUNS = tuple(
+    make_run(night, [make_row(40 * (1 + _NOISE[night] + 0.1 * (night >= 20)))])
+    for night in range(40)
+)
+
+
+CONFIG = """\
+version: 1
+engine: {kind: sample}
+toolchain: {kind: host}
+models: [{name: m, file: tiny-vgg.sample, scenarios: [{name: default}]}]
+"""
+
+
+def test_all_experiments_without_a_configuration(shell: Shell) -> None:
+    answer = shell("perf", "list").expect(0)
+    for each in EXPERIMENTS:
+        assert f"\n{each.name} " in f"\n{answer.out}"
+    assert "needs: x86_64, a CPU with avx2, a model of float32" in answer.out
+    assert "here:" not in answer.out
+
+
+@pytest.mark.parametrize(
+    ("name", "processes"),
+    [
+        ("baseline", "12"),
+        ("layout-online", "8 that search, and as many of the baseline"),
+        ("layout-dumped", "12 to 40, and as many of the baseline"),
+    ],
+)
+def test_a_list_says_how_much_an_experiment_takes(shell: Shell, name: str, processes: str) -> None:
+    assert f"\n    processes: {processes}\n" in shell("perf", "list", "--experiment", name).out
+
+
+def test_one_experiment_as_json(shell: Shell) -> None:
+    answer = shell("perf", "list", "--experiment", "nchw88", "--json")
+
+    (found,) = json.loads(answer.out)["experiments"]
+    assert found["name"] == "nchw88"
+    assert found["row"] == "nchw88 优化"
+    assert found["needs"]["cpu_features"] == ["avx2"]
+    assert found["why_not"] == {}
+    assert " ".join(found["commands"][0]) == (
+        "load_and_run MODEL --cpu --enable-nchw88 --warmup-iter 1 --iter 10"
+    )
+
+
+def test_a_configuration_answers_for_each_experiment(shell: Shell) -> None:
+    shell.sample("tiny-vgg.sample")
+    shell.write("megtrim.yaml", CONFIG)
+    names = ("baseline", "layout-online", "nchw44")
+    options = [word for name in names for word in ("--experiment", name)]
+    answer = shell("perf", "list", *options, "--json")
+
+    found = {each["name"]: each["why_not"] for each in json.loads(answer.out)["experiments"]}
+    assert found["baseline"] == {"m": None}
+    unknown = "the flag --layout-transform is unknown to this engine's load_and_run"
+    assert found["layout-online"] == {"m": unknown}
+    assert found["nchw44"]["m"] is None or "needs aarch64 or arm" in found["nchw44"]["m"]
+    assert "    here: can run\n" in shell("perf", "list", "--experiment", "baseline").out
+
+
+def test_what_cannot_run_is_listed_on_demand(shell: Shell) -> None:
+    shell.sample("tiny-vgg.sample")
+    shell.write("megtrim.yaml", CONFIG)
+    here = shell("perf", "list").out
+    everything = shell("perf", "list", "--all").out
+    hidden = [each.name for each in EXPERIMENTS if f"\n{each.name} " not in f"\n{here}"]
+
+    assert "layout-online" in hidden
+    assert "baseline" not in hidden
+    assert here.endswith(f"\n{len(hidden)} more experiments cannot run here; --all says why\n")
+    assert all(f"\n{each.name} " in f"\n{everything}" for each in EXPERIMENTS)
+    assert "--all" not in everything
+
+
+def test_a_model_that_cannot_be_read(shell: Shell) -> None:
+    (shell.folder / "tiny-vgg.sample").write_bytes(b"not a model" * 20)
+    shell.sample("tiny-vgg.sample.json")
+    shell.write("megtrim.yaml", CONFIG.replace("file:", "strip_info: tiny-vgg.sample.json, file:"))
+    answer = shell("perf", "list", "--experiment", "baseline").expect(0)
+    assert "here: can run" in answer.out
+    assert "the data type of m is not known: tiny-vgg.sample: " in answer.err
+
+
+def test_an_experiment_or_a_configuration_that_is_not_there(shell: Shell) -> None:
+    shell("perf", "list", "--experiment", "nchw45").expect(
+        2, "there is no experiment 'nchw45'", "nchw44"
+    )
+    assert shell("perf", "list", "--config", "none.yaml").status == 2
+
+
+SAMPLE = find_embedded_source()
+
+
+def test_without_a_configuration_the_newest_program_is_meant() -> None:
+    found = look_around(None, None)
+
+    assert found.usual.dialect == LITE
+    assert found.usual.architecture is None
+    assert found.situations == {}
+
+
+def test_a_configuration_says_what_each_model_computes_with(tmp_path: Path) -> None:
+    text = (SAMPLE / "megtrim.yaml").read_text(encoding="utf-8")
+    config = tmp_path / "megtrim.yaml"
+    text = text.replace("source: .", f"source: {SAMPLE}").replace(
+        "kind: auto, prefer: zig", "kind: host"
+    )
+    config.write_text(text.replace("models/", f"{SAMPLE}/models/"), encoding="utf-8")
+
+    found = look_around(config, None)
+
+    assert found.notes == ()
+    assert found.usual.architecture == platform.machine()
+    assert found.usual.dialect.knows("slow_down")
+    assert found.situations["tiny-vgg"].data_type is DataType.FLOAT32
+    assert found.situations["tiny-quant"].data_type is DataType.INT8
+
+
+CONFIGURED = PerfConfig.model_validate(
+    {"experiments": ["record-1"], "recipes": ["x86"], "trimming": True, "budget": {"time": "1 min"}}
+)
+
+
+@pytest.mark.parametrize(
+    ("asked", "names", "trimming"),
+    [
+        (("nchw88",), ("baseline", "nchw88"), False),
+        (("nchw88", "trimming"), ("baseline", "nchw88"), True),
+        (("trimming",), (), True),
+    ],
+)
+def test_options_come_before_the_configuration_which_decides_the_rest(
+    asked: tuple[str, ...], names: tuple[str, ...], trimming: bool
+) -> None:
+    """Named experiments are all that is measured; rounds leave the rest of the budget."""
+    found = ask(CONFIGURED, asked, None)
+
+    assert (found.names, found.trimming) == (names, trimming)
+    assert found.budget == CONFIGURED.budget
+    assert ask(CONFIGURED, (), None) == CONFIGURED
+    budget = ask(CONFIGURED, (), 12).contest_budget
+    assert (budget.rounds, budget.limit_s) == (12, 60.0)
+
+
+def test_an_unknown_experiment_is_refused() -> None:
+    with pytest.raises(InputError, match="there is no experiment 'nchw'"):
+        ask(CONFIGURED, ("trimming", "nchw"), None)
+
+
+CACHE = PurePosixPath("megtrim/tuned/net-fast.algo.cache")
+WHERE = ("models", 0, "scenarios", 0)
+TUNED = TunedScenario(sibling=WHERE, item={"name": "fast"}, dumped_model=None, algo_cache=CACHE)
+NOTHING = (None, None)
+
+
+def test_a_search_is_described() -> None:
+    ratios = {"nchw88": 0.5, "record-1": 0.8, "fast-run-cache": PerformanceStatus.FAILED}
+    found = describe_search("net/default@any", replace(search(ratios), skipped=("recipe-x86",)))
+
+    assert [*found] == [
+        "net/default@any: 3 experiments",
+        "  12 pairs of processes at most",
+        "    nchw88: 0.500 (0.495 to 0.505) of the baseline's time, 12 pairs; different: yes",
+        "    record-1: 0.800 (0.792 to 0.808) of the baseline's time, 12 pairs; different: yes",
+        "    fast-run-cache: x",
+        "  not measured, for the budget ended: recipe-x86",
+        "winner: nchw88",
+        "  step: run the model with --enable-nchw88; measured",
+        "  once more: 0.500 (0.495 to 0.505) of the baseline's time, 40 pairs; different: yes",
+    ]
+    slower = [*describe_search("net/default@any", search({"nchw88": 1.5}))]
+    assert slower[3:5] == ["no experiment is surely faster than the baseline", "fastest: nchw88"]
+
+
+@pytest.mark.parametrize("text", ["soon", "9 moons", "-1 min"])
+def test_a_budget_is_a_duration(text: str) -> None:
+    done = CliRunner().invoke(tune_flags, ["net/default", "--budget", text])
+    assert done.exit_code == 2
+    assert "a duration such as" in done.output
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    write_config(tmp_path)
+    return tmp_path / "megtrim.yaml"
+
+
+def test_a_cache_is_there_before_the_file_that_names_it(file: Path) -> None:
+    edited = f"{TUNED_CONFIG}      - {{name: fast, fast_run: true, algo_cache: {CACHE}}}\n"
+    keep_winner(file, (file, edited.encode()), TUNED, (None, b"found"))
+    assert file.read_text("utf-8") == edited
+    assert (file.parent / CACHE).read_bytes() == b"found"
+
+
+def test_one_of_several_toolchains_keeps_its_winner(file: Path) -> None:
+    several = "toolchains: [{name: phone, kind: zig}, {name: desk, kind: host}]\nmodels:"
+    before = TUNED_CONFIG.replace("models:", several)
+    file.write_text(before, encoding="utf-8")
+    edited = f"{before}      - {{name: fast, args: [--cpu], toolchains: [desk]}}\n"
+    chosen = file.with_name("megtrim.yaml#desk")
+    keep_winner(chosen, (file, edited.encode()), replace(TUNED, algo_cache=None), NOTHING)
+    assert file.read_text("utf-8") == edited
+
+
+def test_a_file_that_is_not_valid_or_that_nothing_finds_does_not_stay(file: Path) -> None:
+    wrong = f"{TUNED_CONFIG}      - {{name: fast, arg: [--cpu]}}\n"
+    with pytest.raises(InputError, match="arg"):
+        keep_winner(file, (file, wrong.encode()), TUNED, NOTHING)
+    assert file.read_text("utf-8") == TUNED_CONFIG
+    lost = file.with_name("fast.yaml")
+    with pytest.raises(InputError, match="the pattern that finds its siblings"):
+        keep_winner(file, (lost, b"name: fast\n"), TUNED, NOTHING)
+    assert not lost.exists()
+
+
+def test_a_history_shows_its_changes(shell: Shell, history: Path) -> None:
+    answer = shell("perf", "history").expect(0)
+    assert "1 change in 40 nights" in answer.out
+    assert "after 2026-01-20, by 2026-01-21" in answer.out
+    (series,) = json.loads(shell("perf", "history", "--json").out)["series"]
+    assert int(series["changes"][0]["first_bad"]["commit"], 16) == 20
+
+
+def test_since_and_scenario_narrow_a_history(shell: Shell, history: Path) -> None:
+    shown = shell("perf", "history", "--since", "2026-01-28", "--scenario", SCENARIO).out
+
+    assert "13 runs, 1 series" in shown
+    assert "not enough history: 1 night more needed" in shown
+    assert "0 series" in shell("perf", "history", "--scenario", "other").out
+
+
+def test_a_damaged_file_is_named(shell: Shell, history: Path) -> None:
+    (history / RUNS[3].path).write_text("{\n", encoding="utf-8")
+
+    answer = shell("perf", "history").expect(0)
+    assert "39 runs" in answer.out
+    assert f"left out: {RUNS[3].path}:2:" in answer.err
+
+
+def test_runs_are_appended_once(shell: Shell) -> None:
+    shell.write("run.json", dump(RUNS[0]))
+
+    first, again = (shell("perf", "append", "run.json") for _ in range(2))
+
+    assert (first.status, first.out) == (0, f"{RUNS[0].path} in perf-history\n")
+    assert again == first
+    assert (shell.folder / "perf-history" / RUNS[0].path).is_file()
+
+
+def test_a_damaged_run_is_not_appended(shell: Shell) -> None:
+    shell.write("good.json", dump(RUNS[0]))
+    shell.write("bad.json", "{")
+
+    assert shell("perf", "append", "good.json", "bad.json").status == 2
+    assert not (shell.folder / "perf-history").exists()
+
+
+def test_two_commits_are_compared(shell: Shell, history: Path) -> None:
+    before = RUNS[10].commit.sha
+    after = RUNS[30].commit.sha
+
+    assert " to " in shell("perf", "compare", before, after).expect(0).out
+    found = json.loads(shell("perf", "compare", before, after, "--json").out)
+    (ratio,) = found["rows"][0]["ratios"]
+    assert ratio["ratio"] == pytest.approx(1.1, abs=0.02)
+    assert ratio["lower"] > 1
+
+
+def test_files_folders_and_runs_are_sides_too(shell: Shell, history: Path) -> None:
+    shell.write("run.json", dump(RUNS[39]))
+    sides = ("run.json", "perf-history", RUNS[39].id)
+
+    assert len({shell("perf", "compare", RUNS[0].id, side, "--json").out for side in sides}) == 1
+
+
+@pytest.mark.parametrize("side", ["0" * 38, "abcdef1", "nowhere", "0"])
+def test_a_side_that_is_none_or_many_is_refused(shell: Shell, history: Path, side: str) -> None:
+    shell("perf", "compare", side, RUNS[0].id).expect(2, side)

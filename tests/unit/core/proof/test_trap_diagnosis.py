@@ -1,0 +1,253 @@
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from megtrim.core.chain.filenames import DROPPED_FILE
+from megtrim.core.chain.graph import NAMED
+from megtrim.core.chain.result_store import StageFolder
+from megtrim.core.chain.session import Session
+from megtrim.core.checks.statuses import ScenarioStatus
+from megtrim.core.proof.trap_diagnosis import (
+    Diagnosis,
+    SymbolizingLink,
+    diagnose,
+    explain,
+    named_files,
+    named_program,
+    why_not_kept,
+)
+from megtrim.core.trim.runs.execution import RunResult
+from megtrim.libs.programs.exit_status import ProgramRun
+from megtrim.libs.util.errors import InputError
+from unit.core.trim.stages.built import built, finish, linked
+from unit.core.trim.stages.support import changed, evidence, keep_set, run, trace
+
+THROWN = (
+    "terminate called after throwing an instance of 'std::runtime_error'\n"
+    "  what():  the model is damaged\n"
+)
+AGAIN = "the committed keep set does not list it"
+
+
+def test_a_trap_names_the_regions_that_are_missing() -> None:
+    profile = evidence(run(stderr="profile log"), trace=trace(9, 1, 3))
+
+    assert explain(run(133), profile, keep_set(1, 2)) == Diagnosis(
+        status=ScenarioStatus.TRAP,
+        text="it trapped: 2 regions it needs are not in the keep set",
+        log="profile log",
+        missing=("kern<3>", "kern<9>"),
+    )
+
+
+@pytest.mark.parametrize(
+    ("ended", "how"),
+    [
+        (run(132), "it trapped"),
+        (run(133), "it trapped"),
+        (run(139), "it ended with 139"),
+        (run(1), "it ended with 1"),
+        (run(1, stderr="libc: Fatal signal 5 (SIGTRAP), code 1\n"), "it trapped"),
+        (run(130, timed_out=True), "it did not end within 2 s"),
+    ],
+)
+def test_how_it_ended_is_shown(ended: ProgramRun, how: str) -> None:
+    found = explain(ended, evidence(trace=trace(1, 2)), keep_set(1))
+
+    assert found.status == "trap"
+    assert found.text == f"{how}: 1 region it needs is not in the keep set"
+    assert found.missing == ("kern<2>",)
+
+
+def test_an_engine_error_is_shown_in_the_profile_builds_words() -> None:
+    profile = evidence(run(134, stderr=THROWN), trace=None)
+
+    assert explain(run(133), profile, keep_set(1)) == Diagnosis(
+        status=ScenarioStatus.ENGINE_ERROR,
+        text="it trapped, and the profile build fails too: "
+        "std::runtime_error: the model is damaged",
+        log=THROWN,
+    )
+
+
+def test_a_reduced_build_that_alone_fails_is_an_engine_error() -> None:
+    profile = evidence(run(stderr="profile log"), trace=trace(1))
+
+    assert explain(run(139, stderr="reduced log"), profile, keep_set(1, 2)) == Diagnosis(
+        status=ScenarioStatus.ENGINE_ERROR,
+        text="it ended with 139; "
+        "the profile build runs it, and nothing is missing from the keep set",
+        log="reduced log",
+    )
+
+
+FAILS_TOO = "and the profile build fails too: it ended with "
+
+
+@pytest.mark.parametrize(
+    ("profile", "text"),
+    [
+        *(
+            (evidence(trace=damaged), "")
+            for damaged in (None, b"", b"midout_trace v1\nN6midout6Reg", b"\xff")
+        ),
+        (evidence(run(1), trace=trace(1, 5)), f"{FAILS_TOO}1"),
+        (evidence(run(7), trace=trace(1)), f"{FAILS_TOO}7"),
+    ],
+)
+def test_a_trace_that_is_not_whole_names_nothing(profile: RunResult, text: str) -> None:
+    found = explain(run(133), profile, keep_set(1))
+
+    assert (found.status, found.missing) == ("engine-error", ())
+    assert found.text.endswith(text)
+
+
+@pytest.mark.parametrize(
+    ("regions", "operators", "counted"),
+    [
+        ((5, 6), ("Resize",), "2 regions and 1 operator it needs are"),
+        ((1,), ("Resize", "Softmax"), "2 operators it needs are"),
+        ((5,), (), "1 region it needs is"),
+    ],
+)
+def test_operators_that_are_missing_are_a_trap_too(
+    regions: tuple[int, ...], operators: tuple[str, ...], counted: str
+) -> None:
+    """A model with an operator that no kept model has traps where the operator is made."""
+    profile = evidence(trace=trace(*regions))
+
+    found = explain(run(133), profile, keep_set(1), lacking_operators=operators)
+
+    assert found.status == "trap"
+    assert found.text == f"it trapped: {counted} not in the keep set"
+    assert found.lacking_operators == operators
+    assert found.missing == tuple(f"kern<{number}>" for number in regions if number != 1)
+
+
+@pytest.mark.parametrize(
+    ("said", "profile", "asked", "missing", "function"),
+    [
+        ("megtrim: function #1 is not kept\n", "profile", ["named"], (), "ns::two()"),
+        ("Trace/breakpoint trap\n", "profile", ["named", "profile"], ("kern<3>",), ""),
+        (None, "profile", ["profile"], ("kern<3>",), ""),
+        (None, None, [], (), ""),
+    ],
+)
+def test_who_is_asked_what_is_missing(
+    said: str | None, profile: str | None, asked: list[str], missing: tuple[str, ...], function: str
+) -> None:
+    runs: list[str] = []
+    named = SymbolizingLink(program=Path("named"), dropped=("_ZN2ns3oneEv", "_ZN2ns3twoEv"))
+
+    def again(build: str, program: Path) -> RunResult:
+        assert program == Path(build)
+        runs.append(build)
+        if build == "named":
+            return evidence(run(133, stderr=said or ""), trace=None)
+        return evidence(trace=trace(1, 3))
+
+    def built() -> Path | None:
+        assert "profile" in asked or profile is None
+        return Path(profile) if profile else None
+
+    found = diagnose(
+        run(133), again, keep_set(1), named=None if said is None else named, profile=built
+    )
+
+    assert (runs, found.missing, found.function) == (asked, missing, function)
+    assert found.status == "trap"
+    assert found.unexplained is (asked == [])
+
+
+@pytest.mark.parametrize(
+    ("quick", "committed", "why"),
+    [
+        (False, False, "the keep set does not list it"),
+        (False, True, AGAIN),
+        (True, False, "no scenario ran it"),
+    ],
+)
+def test_a_list_may_lack_what_a_scenario_runs(quick: bool, committed: bool, why: str) -> None:
+    """So only a quick look says that none ran it; a committed list can be written again."""
+    given = why_not_kept(committed=committed, quick=quick)
+    named = SymbolizingLink(program=Path("named"), dropped=("_ZN2ns3oneEv",))
+
+    def again(build: str, program: Path) -> RunResult:
+        return evidence(run(133, stderr="megtrim: function #0 is not kept\n"))
+
+    found = diagnose(run(133), again, keep_set(1), named=named, profile=lambda: None, why=given)
+
+    assert found.text == f"it trapped: the function ns::one() is not kept, for {why}"
+
+
+def test_a_trap_without_a_missing_region_is_a_functions() -> None:
+    (record,) = keep_set(1).scenarios
+    listed = replace(record, functions=("_ZN2ns3oneEv",), link_sha256="7" * 64)
+
+    found = explain(run(133), evidence(trace=trace(1)), replace(keep_set(1), scenarios=(listed,)))
+
+    assert (found.status, found.missing) == ("trap", ())
+    assert found.text == (
+        "it trapped: a function that the keep set does not list is gone; no region is missing"
+    )
+
+
+def test_where_no_region_is_trimmed_none_is_missing() -> None:
+    found = explain(run(1), evidence(trace=trace(1, 2)), replace(keep_set(1), scenarios=()))
+
+    assert (found.status, found.missing) == ("engine-error", ())
+
+
+def test_a_function_is_named_where_nothing_makes_names_readable(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def unreadable(name: str) -> str:
+        raise InputError(name)
+
+    monkeypatch.setattr("megtrim.core.proof.trap_diagnosis.readable", unreadable)
+    named = SymbolizingLink(program=tmp_path / "named", dropped=("_Z4gonev",))
+    said = evidence(run(1, stderr="megtrim: function #0 is not kept\n"))
+
+    found = diagnose(
+        run(133), lambda _build, _program: said, keep_set(1), named=named, profile=lambda: None
+    )
+
+    assert (found.status, found.function) == ("trap", "_Z4gonev")
+
+
+PROGRAM = "links/named/load_and_run"
+LIST = DROPPED_FILE.format(target="load_and_run")
+
+
+def making(session: Session, made: list[str]) -> Session:
+    def make(task: str) -> StageFolder:
+        made.append(task)
+        return finish(session, task, {PROGRAM: "program", LIST: "list"})
+
+    return changed(session, make=make)
+
+
+def test_it_is_linked_where_a_trap_asks(tmp_path: Path) -> None:
+    """Without trimmed functions there is none."""
+    made: list[str] = []
+    (tmp_path / "regions").mkdir()
+    session = making(built(tmp_path / "regions"), made)
+    assert named_files("load_and_run", session) is None
+    assert named_program("load_and_run", session) is None
+    assert made == []
+
+    session = making(linked(tmp_path), made)
+    files = named_files("load_and_run", session)
+
+    assert files is not None
+    assert [each.read_text(encoding="utf-8") for each in files] == ["program", "list"]
+    assert named_files("load_and_run", session) == files
+    assert made == [NAMED]
+
+
+def test_a_program_that_is_not_linked_again_has_none(tmp_path: Path) -> None:
+    assert named_files("other", making(linked(tmp_path), [])) is None
+    (tmp_path / "again").mkdir()
+    failing = changed(linked(tmp_path / "again"), make=lambda _task: None)
+    assert named_program("load_and_run", failing) is None

@@ -1,0 +1,497 @@
+from collections.abc import Iterable
+from dataclasses import replace
+from itertools import combinations
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from megtrim.core.build_spec import Origin
+from megtrim.core.checks.check import Check
+from megtrim.core.checks.invocation import Invocation
+from megtrim.core.checks.statuses import CheckKind, CheckStatus, UnverifiedPolicy, decide
+from megtrim.core.proof.results import ScenarioResult
+from megtrim.core.report import comment
+from megtrim.core.report.comment import Links, describe_next_step, render
+from megtrim.core.size.growth.causes import Cause
+from megtrim.core.trim.results import OperatorUse, Rebuild, RegionsUse, SizeFlagResult, TagUse
+from megtrim.core.verdict.join import join
+from megtrim.core.verdict.model import Verdict
+from megtrim.libs.render.markup import MOST_ROWS
+from unit.core.report.golden import (
+    BASELINE,
+    COMMENTS,
+    FOLDER,
+    LINKS,
+    PROVEN,
+    artifact,
+    on_device,
+    pull_request,
+)
+from unit.core.size.test_tables import KIB
+from unit.core.size.test_tables import artifact as artifact_that_grew
+from unit.core.verdict.examples import (
+    HOSTILE,
+    MOBILENET,
+    RESNET,
+    TUNED,
+    crashed,
+    facts,
+    failing,
+    growth,
+    hostile,
+    passing,
+    tag,
+    trapped,
+    unverified,
+)
+
+SUBSETS = [
+    statuses
+    for count in range(1, len(CheckStatus) + 1)
+    for statuses in combinations(CheckStatus, count)
+]
+
+
+def opening(verdict: Verdict) -> list[str]:
+    return [line for line in render(verdict).split("\n| ")[0].splitlines() if line]
+
+
+@pytest.mark.parametrize("name", COMMENTS)
+def test_the_comments_are_those_that_were_looked_at(name: str) -> None:
+    assert render(COMMENTS[name], links=LINKS) == (FOLDER / f"{name}.md").read_text("utf-8")
+
+
+def test_every_kept_comment_is_of_a_case() -> None:
+    assert sorted(path.stem for path in FOLDER.iterdir()) == sorted(COMMENTS)
+
+
+def test_what_was_not_built_is_no_line() -> None:
+    """A build that failed leaves plain alone; the headline and the checks tell the rest."""
+    whole = artifact(5)
+    plain = replace(whole, sizes=whole.sizes[:1])
+
+    assert opening(join(pull_request(artifacts=(plain,), budgets=())))[1:] == [
+        f"Baseline: {BASELINE}.",
+        "3 of 3 scenarios verified, 149 regions kept.",
+    ]
+    nothing = render(join(pull_request(artifacts=(), budgets=())))
+    assert "| artifact |" not in nothing
+
+
+def test_a_verdict_that_is_not_clear_is_explained() -> None:
+    first, *lines = opening(join(facts(scenarios=())))
+
+    assert first.startswith("## ❔ megtrim: inconclusive for")
+    meaning = "regions kept. Nothing failed, but what was seen does not prove that it works."
+    assert [line for line in lines if line.endswith(meaning)]
+
+
+_WORST = {
+    CheckStatus.FAIL: "❌ megtrim: fail for `camera-app`: `size:fail`: it ended as fail",
+    CheckStatus.INFRASTRUCTURE: (
+        "⚠️ megtrim: unverified for `camera-app`: `size:infrastructure`: it ended as infrastructure"
+    ),
+    CheckStatus.UNVERIFIED: (
+        "⚠️ megtrim: unverified for `camera-app`: `size:unverified`: it ended as unverified"
+    ),
+    CheckStatus.INCONCLUSIVE: (
+        "❔ megtrim: inconclusive for `camera-app`: `size:inconclusive`: it ended as inconclusive"
+    ),
+    CheckStatus.PASS: "✅ megtrim: pass for `camera-app`",
+    CheckStatus.SKIPPED: "❔ megtrim: inconclusive for `camera-app`: no check passed",
+}
+
+
+def ended(statuses: Iterable[CheckStatus]) -> Verdict:
+    checks = tuple(
+        Check(
+            id=f"size:{status}",
+            kind=CheckKind.SIZE,
+            subject=str(status),
+            status=status,
+            text=f"it ended as {status}",
+            file="megtrim.yaml",
+        )
+        for status in statuses
+    )
+    decided = decide(check.status for check in checks)
+    return replace(passing(), checks=checks, verdict=decided, scenarios=(), budgets=())
+
+
+@pytest.mark.parametrize("statuses", SUBSETS, ids=" ".join)
+def test_the_first_line_is_the_worst_thing(statuses: tuple[CheckStatus, ...]) -> None:
+    worst = next(status for status in _WORST if status in statuses)
+
+    for checks in (statuses, statuses[::-1]):
+        assert opening(ended(checks))[0] == f"## {_WORST[worst]}"
+    passed = ended([CheckStatus.PASS])
+    for count, said in ((1, "1 warning"), (2, "2 warnings")):
+        [first, *_] = opening(replace(passed, warnings=("careful",) * count))
+        assert first == f"## ✅ megtrim: pass for `camera-app`, with {said}"
+    long = tuple(replace(check, text="word " * 90) for check in ended(statuses).checks)
+    assert len(opening(replace(ended(statuses), checks=long))[0]) < 400
+
+
+REGIONS = tuple(f"r<{number}>" for number in range(1_052))
+CUT = "… 1 characters left out …"
+
+
+@pytest.mark.parametrize(
+    ("changes", "shown"),
+    [
+        (
+            {"crash": "signal 5\n```\n<b>\n", "conditions": crashed().conditions},
+            ("<summary>Crash</summary>\n\n````text\nsignal 5\n```\n<b>\n````\n\n</details>\n",),
+        ),
+        (
+            {"missing_regions": REGIONS, "log_tail": " \n"},
+            (
+                "<summary>1,052 missing regions</summary>\n\n```text\nr<0>\n",
+                "\nr<49>\nand 1,002 more\n```\n",
+            ),
+        ),
+        ({"missing_regions": REGIONS[:1]}, ("<summary>1 missing region</summary>",)),
+        ({"missing_regions": REGIONS[:50]}, ("\nr<49>\n```\n",)),
+        (
+            {"missing_regions": ("r" * 200, "s" * 201)},
+            (f"\n{'r' * 200}\n{'s' * 50} {CUT} {'s' * 150}\n```\n",),
+        ),
+        ({"log_tail": "l" * 2_001}, (f"\n{'l' * 500}\n{CUT}\n{'l' * 1_500}\n```\n",)),
+        # Half of a command does something else.
+        (
+            {"reproduce": "c" * 2_001},
+            ("```text\n(the command cannot be shown here: see verdict.json)\n```",),
+        ),
+    ],
+)
+def test_what_a_trap_left_is_folded_and_cut(
+    changes: dict[str, Any], shown: tuple[str, ...]
+) -> None:
+    text = render(join(facts(scenarios=(replace(trapped(), **changes),))))
+
+    assert [each for each in shown if each not in text] == []
+    assert ("<summary>Crash</summary>" in text) is ("crash" in changes)
+    assert ("End of the log" in text) is (changes.get("log_tail") != " \n")
+
+
+def test_a_check_without_hint_command_or_details_is_short() -> None:
+    bare = on_device(CheckStatus.FAIL, "it failed")
+    lost = replace(bare, id="trap:x", kind=CheckKind.TRAP, subject="x", detail="lost")
+    text = render(join(pull_request(checks=(bare, lost))))
+
+    assert f"### ❌ fail: `device:{TUNED}`\n\nit failed\n\n<details><summary>Budgets" in text
+    assert (
+        "### ❌ fail: `trap:x`\n\nit failed\n\n"
+        "<details><summary>Details</summary>\n\n```text\nlost\n```\n\n</details>\n\n" in text
+    )
+
+
+def test_devices_have_a_line_for_each_thing_that_is_said() -> None:
+    checks = (
+        on_device(CheckStatus.PASS, PROVEN, RESNET),
+        on_device(CheckStatus.PASS, PROVEN, MOBILENET),
+        on_device(CheckStatus.UNVERIFIED, "pending: asleep", TUNED),
+        on_device(CheckStatus.SKIPPED, "no need", "x"),
+        on_device(CheckStatus.INFRASTRUCTURE, "pixel-7 went away", "y"),
+        on_device(CheckStatus.FAIL, "pixel-8: trapped", "z"),
+    )
+    text = render(join(pull_request(checks=checks)))
+
+    assert (
+        "### Devices\n\n"
+        f"- ⚠️ unverified: pending: asleep (`{TUNED}`)\n"
+        f"- ✅ pass: {PROVEN} (2 scenarios)\n"
+        "- ◽ skipped: no need (`x`)\n\n"
+    ) in text
+    assert text.index("### ❌ fail: `device:z`") < text.index("### ⚠️ infrastructure: `device:y`")
+    assert text.index("### ⚠️ infrastructure: `device:y`") < text.index("### Devices")
+    assert f"device:{TUNED}" not in text
+    assert "### Devices" not in render(join(pull_request(checks=checks[4:])))
+
+
+@pytest.mark.parametrize(("count", "more"), [(20, 0), (21, 1), (22, 2)])
+def test_a_long_list_is_cut_and_says_so(count: int, more: int) -> None:
+    warnings = tuple(f"warning {number}" for number in range(count))
+    text = render(join(pull_request(warnings=warnings)))
+
+    note = f"- {more} more in the HTML report\n" if more else ""
+    assert f"\n- warning 19\n{note}\n" in text
+
+
+def test_many_failures_leave_room_for_everything_else() -> None:
+    many = tuple(
+        replace(trapped(), id=f"m{number:03}/s@c", log_tail="x" * 100_000) for number in range(200)
+    )
+    text = render(join(facts(scenarios=many)))
+
+    assert len(text.encode()) <= comment.LIMIT == 60_000
+    assert text.startswith("## ❌ megtrim: fail")
+    assert text.count("### ❌ fail: `trap:m0") == 10
+    assert text.count("| ❌ fail | `trap:m") == 100
+    assert "| `m099/s@c` | ❌ fail |" in text
+    assert "| `m100/s@c` | ❌ fail |" not in text
+    assert text.count("*90 more in the HTML report.*") == 1
+    assert text.count("*100 more in the HTML report.*") == 1
+    assert text.count("<details>") == text.count("</details>") == 24
+    assert "Left out" not in text
+
+
+def test_what_does_not_fit_is_left_out_whole_and_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(comment, "LIMIT", 3_900)
+    failed = replace(failing(), origin=Origin(project="camera-app"))
+    text = render(failed, links=LINKS)
+
+    assert 2_000 < len(text.encode()) <= 3_900
+    assert text.startswith("## ❌ megtrim: fail")
+    assert text.endswith(
+        "\n\n*Left out, because a comment is bounded: scenarios, what was kept, "
+        "engine, toolchain and devices. The HTML report has all.*\n\n"
+        f"[This run]({LINKS.run}) keeps the whole report as its artifact `megtrim-report`.\n"
+    )
+    assert text.count("<details>") == text.count("</details>") == 4
+    monkeypatch.setattr(comment, "LIMIT", 2_600)
+    left_out = "*Left out, because a comment is bounded: check (2), budgets, scenarios, what"
+    assert left_out in render(failed)
+
+
+def test_a_part_is_left_out_when_it_is_one_byte_too_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    passed = replace(passing(), origin=Origin())
+    text = render(passed)
+    monkeypatch.setattr(comment, "LIMIT", len(text.encode()) + 503)
+    assert render(passed) == text
+
+    monkeypatch.setattr(comment, "LIMIT", len(text.encode()) + 502)
+    cut = render(passed)
+    assert cut.endswith(
+        "\n\n*Left out, because a comment is bounded: engine, toolchain and devices. "
+        "The HTML report has all.*\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("links", "expected"),
+    [
+        (Links(), "</details>\n"),
+        (Links(run="https://h/r"), "\n\n[This run](https://h/r) has the rest.\n"),
+        (
+            Links(run="http://h:8080/r", artifact="a"),
+            "\n\n[This run](http://h:8080/r) keeps the whole report as its artifact `a`.\n",
+        ),
+        (Links(artifact="a"), "\n\nThis run keeps the whole report as its artifact `a`.\n"),
+        (Links(run="javascript://h/r"), "</details>\n"),
+        (Links(run="https://h/r) @x"), "</details>\n"),
+        (Links(run="https://h/r\n"), "</details>\n"),
+    ],
+)
+def test_the_way_to_the_rest(links: Links, expected: str) -> None:
+    assert render(replace(passing(), origin=Origin()), links=links).endswith(expected)
+
+
+TEXTS = st.one_of(
+    st.text(st.characters(exclude_categories=[]), max_size=30),
+    st.sampled_from(
+        (HOSTILE, HOSTILE * 99, "\U0001f980" * 3_000, "`" + "@" * 3_000, "\n" * 3_000, "&<" * 900)
+    ),
+)
+CHECKS = st.builds(
+    Check,
+    id=TEXTS,
+    kind=st.sampled_from(CheckKind),
+    subject=TEXTS,
+    status=st.sampled_from(CheckStatus),
+    text=TEXTS,
+    detail=TEXTS,
+    hint=TEXTS,
+    time_s=st.floats(0, 1e9),
+    file=TEXTS,
+    line=st.integers(1, 1_000_000),
+    reproduce=TEXTS,
+)
+
+
+@st.composite
+def verdicts(draw: st.DrawFn) -> Verdict:
+    """Return a verdict with many checks and hostile texts everywhere."""
+    checks = draw(st.lists(CHECKS, min_size=1, max_size=8))
+    copies = draw(st.sampled_from((1, 7, 60)))
+    many = tuple(
+        replace(check, id=f"{check.id} {copy} {number}")
+        for copy in range(copies)
+        for number, check in enumerate(checks)
+    )
+    text = draw(TEXTS)
+    held: dict[str, object] = {}
+    if draw(st.booleans()):
+        scenarios: tuple[ScenarioResult, ...] = tuple(
+            replace(trapped(), id=f"{text} {number}", text=text, missing_regions=(text,) * 60)
+            for number in range(copies)
+        )
+        held["scenarios"] = scenarios
+    return replace(
+        hostile(),
+        verdict=decide(check.status for check in many),
+        checks=many,
+        headline=text,
+        baseline=draw(TEXTS),
+        origin=Origin(project=text, config=text, megtrim=text),
+        config=text,
+        warnings=(text,) * copies,
+        artifacts=tuple(artifact(draw(st.integers(-9, 9)), name=text) for _ in range(copies)),
+        **held,  # type: ignore[arg-type]
+    )
+
+
+@settings(max_examples=60)
+@given(verdicts())
+def test_any_verdict_fits(verdict: Verdict) -> None:
+    text = render(verdict, links=LINKS)
+
+    # A mebibyte of summary and 65,536 characters of comment, with room for the comment's marker.
+    assert len(text.encode()) <= 60_000
+    assert text.startswith(("## ✅ ", "## ❌ ", "## ⚠️ ", "## ❔ "))
+    assert text.endswith(" keeps the whole report as its artifact `megtrim-report`.\n")
+    assert text.count("\n</details>\n") >= text.count("\n<details><summary>")
+
+
+def test_the_first_line_names_a_configuration_that_is_not_alone() -> None:
+    """Each of a pull request's comments is of one; the default one needs no name."""
+    verdict = passing()
+    other = replace(verdict.invocation, config="android/megtrim.yaml")
+    first, second = (
+        comment.render(each).splitlines()[0]
+        for each in (verdict, replace(verdict, invocation=other))
+    )
+
+    assert first.endswith("for `camera-app`")
+    assert second == f"{first} (`android/megtrim.yaml`)"
+
+
+def rows(fold: str) -> list[str]:
+    return [line for line in fold.splitlines() if line.startswith("| ")][2:]
+
+
+@pytest.mark.parametrize(
+    ("held", "by_tag", "title", "expected"),
+    [
+        (
+            9,
+            (tag("small", 1, 4), tag("large", 2, 5)),
+            ": 3 of 9 regions",
+            ["| `large` | 2 | 5 |", "| `small` | 1 | 4 |"],
+        ),
+        (
+            0,
+            (tag("small", 1, 0), tag("large", 2, 0)),
+            ": 3 regions",
+            ["| `large` | 2 |", "| `small` | 1 |"],
+        ),
+        (900, (), "", []),
+    ],
+)
+def test_kept_regions_come_by_tag_the_largest_first(
+    held: int, by_tag: tuple[TagUse, ...], title: str, expected: list[str]
+) -> None:
+    kept = sum(use.kept for use in by_tag)
+    regions = RegionsUse(held=held, kept=kept, by_tag=by_tag)
+
+    fold = comment.render_keep_set(replace(passing(), regions=regions))
+
+    assert rows(fold) == expected
+    assert f"<summary>What was kept{title}</summary>" in fold
+    assert ("No region was chosen by a trace." in fold) is not bool(by_tag)
+
+
+@pytest.mark.parametrize(
+    ("count", "shown"),
+    [(0, "all"), (1, "`op0`"), (MOST_ROWS + 2, f"`op{MOST_ROWS - 1}` and 2 more")],
+)
+def test_operators_are_listed_up_to_a_limit(count: int, shown: str) -> None:
+    uses = tuple(OperatorUse(name=f"op{number}", models=("m",)) for number in range(count))
+    verdict: Verdict = replace(passing(), operators=replace(passing().operators, kept=uses))
+
+    lines = comment.render_keep_set(verdict).splitlines()
+
+    [line] = (line for line in lines if line.startswith("**Operators:**"))
+    assert line.endswith(shown)
+
+
+def test_the_identity_names_what_the_program_was_built_with() -> None:
+    """What only some builds have; the others are in comments that were looked at."""
+    flags = (
+        SizeFlagResult(name="small_code", value="Oz", why_not=""),
+        SizeFlagResult(name="relocations", value="android", why_not="too old"),
+    )
+    good = facts()
+    verdict = replace(
+        passing(),
+        engine=replace(good.engine, commit="", dirty=("a.cpp", "b.cpp")),
+        toolchain=replace(good.toolchain, image="team/ndk"),
+        trim=replace(good.trim, minimum_size=False, switched_off=("rtti",), means=flags),
+        rebuild=Rebuild(compiled=4, units=40),
+    )
+    full = dict(row.strip("| ").split(" | ") for row in rows(comment.identity(verdict)))
+
+    assert full["engine"].endswith(f"`{good.engine.digest}`, 2 changed files")
+    assert full["image"] == "`team/ndk`"
+    assert (full["minimum size"], full["switched off"]) == ("no", "`rtti`")
+    assert (full["means"], full["not used"]) == ("`small_code Oz`", "relocations: too old")
+    assert "4" in full["compiled"]
+
+
+def overgrown(*, measure: str = "", causes: tuple[Cause, ...] = (Cause.SOURCE,)) -> Verdict:
+    row = growth(
+        used_bytes=59 * KIB, status=CheckStatus.FAIL, measure=measure, owner="runtime team"
+    )
+    check = Check(
+        id=f"growth:{row.subject}",
+        kind=CheckKind.GROWTH,
+        subject=row.subject,
+        status=CheckStatus.FAIL,
+        text="+59 KiB, 16 KiB allowed",
+        hint="make it smaller, or raise the budget; runtime team owns this budget",
+        file="megtrim.yaml",
+        line=16,
+    )
+    made = join(
+        facts(
+            artifacts=(artifact_that_grew(59 * KIB),),
+            budgets=(row,),
+            baseline=BASELINE,
+            causes=causes,
+        )
+    )
+    return replace(made, checks=(check,))
+
+
+PENDING = replace(unverified().checks[0], status=CheckStatus.UNVERIFIED, hint="wait for it")
+GREEN = replace(unverified(), checks=(PENDING,), unverified=UnverifiedPolicy.WARN)
+WAIT = "**What to do:** wait for it."
+
+
+@pytest.mark.parametrize(
+    ("verdict", "begins", "ends"),
+    [
+        (
+            replace(overgrown(), invocation=Invocation(config="quick/megtrim.yaml")),
+            "**Cause:** source +59 KiB. **What to do:** make it smaller",
+            " The budget is at `quick/megtrim.yaml:16`.",
+        ),
+        # What a section grew by has no cause of its own.
+        (overgrown(measure="section .text"), "**What to do:**", None),
+        (overgrown(causes=()), "**What to do:**", None),
+        (GREEN, WAIT, " Until then, this does not block the merge."),
+        (replace(GREEN, unverified=UnverifiedPolicy.FAIL), WAIT, ""),
+        (replace(GREEN, checks=(replace(PENDING, hint=""),)), "", ""),
+        (passing(), "", ""),
+    ],
+)
+def test_the_next_step_is_that_of_the_worst(
+    verdict: Verdict, begins: str, ends: str | None
+) -> None:
+    step = describe_next_step(verdict)
+
+    assert step.startswith(begins)
+    assert ends is None or step.endswith(ends)
+    assert begins not in (WAIT, "") or step == f"{begins}{ends}"

@@ -1,0 +1,421 @@
+from dataclasses import replace
+
+import pytest
+
+from megtrim.core.checks.invocation import Invocation
+from megtrim.core.checks.statuses import CheckStatus
+from megtrim.core.report import comment
+from megtrim.core.report.table import render_sizes
+from megtrim.core.size.growth.arrivals import Arrivals, NewPart, NewUse, PriceBasis
+from megtrim.core.size.growth.causes import Cause, CauseNote
+from megtrim.core.size.prices import PriceChange, PriceKind
+from megtrim.core.size.report import budgets
+from megtrim.core.size.report import tables as sizes
+from megtrim.core.size.report.tables import advise_on_growth, list_prices
+from megtrim.core.size.rows import ArtifactSizes, BudgetRow
+from megtrim.core.verdict.join import join
+from megtrim.core.verdict.model import Verdict
+from unit.core.verdict import examples
+from unit.core.verdict.examples import HOSTILE, REDUCED_BYTES, budget, facts, grown, growth, hostile
+
+KIB = 1024
+BASELINE = "main at 2981d11, the merge base, stored today"
+
+
+def artifact(growth_bytes: int | None = None, name: str = "load_and_run") -> ArtifactSizes:
+    base = examples.sizes()
+    *others, reduced = base.sizes
+    return replace(base, name=name, sizes=(*others, replace(reduced, growth_bytes=growth_bytes)))
+
+
+def verdict(
+    *artifacts: ArtifactSizes, budgets: tuple[BudgetRow, ...] = (), baseline: str = ""
+) -> Verdict:
+    return join(facts(artifacts=artifacts, budgets=budgets, baseline=baseline))
+
+
+@pytest.mark.parametrize(
+    ("baseline", "growth_bytes", "expected"),
+    [
+        ("", None, "236 KiB of its budget left\\\nBaseline: none, so growth is not known."),
+        ("megtrim/sizes.json", 0, "**, no change against megtrim/sizes.json, 236 KiB of"),
+    ],
+)
+def test_the_baseline_is_always_said(
+    baseline: str, growth_bytes: int | None, expected: str
+) -> None:
+    """Also when there is none, which is not the same as no change."""
+    one = verdict(artifact(growth_bytes), budgets=(budget(),), baseline=baseline)
+
+    assert expected in sizes.glance(one)
+
+
+@pytest.mark.parametrize(
+    ("forms", "said"),
+    [
+        ({}, ""),
+        ({"deflated": 1024}, "1 KiB to download (deflated)."),
+        ({"deflated": 1024, "aar": 9}, "1 KiB to download (deflated), 9 B as AAR."),
+        (
+            {"unstripped": 4096, "deflated": 1024},
+            "1 KiB to download (deflated), 4 KiB with symbols.",
+        ),
+    ],
+)
+def test_what_users_download_is_said(forms: dict[str, int], said: str) -> None:
+    base = artifact()
+    *others, reduced = base.sizes
+    shown = replace(base, sizes=(*others, replace(reduced, forms=forms)))
+    lines = sizes.glance(verdict(shown)).split("\\\n")
+
+    assert lines[1:-1] == [said] * bool(said)
+    assert render_sizes(shown).endswith(f"\n  {said}") == bool(said)
+
+
+def test_several_artifacts_have_a_line_each_and_share_the_baseline() -> None:
+    rows = (
+        budget(artifact="a", variant="plain", max_bytes=None),
+        budget(artifact="a", status=CheckStatus.FAIL),
+        budget(artifact="b"),
+        budget(artifact="b", variant="plain", status=CheckStatus.SKIPPED),
+        budget(artifact="c", status=CheckStatus.SKIPPED, max_bytes=None),
+    )
+    names = ("a", "b", "c", *(f"d{number}" for number in range(9)))
+    many = verdict(*(artifact(5, name=name) for name in names), budgets=rows, baseline=BASELINE)
+    lines = sizes.glance(many).split("\\\n")
+
+    assert lines[:4] == [
+        "❌ **`a` 2.5 MiB**, +5 B, 236 KiB of its budget left",
+        "✅ **`b` 2.5 MiB**, +5 B, 236 KiB of its budget left",
+        "◽ **`c` 2.5 MiB**, +5 B",
+        "◽ **`d0` 2.5 MiB**, +5 B",
+    ]
+    assert lines[10:] == ["2 more artifacts", f"Baseline: {BASELINE}."]
+
+
+@pytest.mark.parametrize(
+    ("causes", "said"),
+    [
+        (
+            (Cause.SOURCE,),
+            "Cause: source +1 KiB. The baseline was built from the same dependencies, ",
+        ),
+        (tuple(Cause), "flags, toolchain and megtrim +1 KiB together."),
+    ],
+)
+def test_what_differs_from_the_baseline_is_said(causes: tuple[Cause, ...], said: str) -> None:
+    grew, same = (verdict(artifact(each), baseline=BASELINE) for each in (KIB, 0))
+
+    [line] = sizes.glance(replace(grew, causes=causes)).split("\\\n")[1:]
+    assert said in line
+    assert "Cause" not in sizes.glance(replace(same, causes=causes))
+
+
+@pytest.mark.parametrize(
+    ("row", "growth_bytes", "said"),
+    [
+        (budget(), 0, ", no change, 236 KiB of its budget left"),
+        (
+            budget(max_bytes=REDUCED_BYTES - 20 * KIB, status=CheckStatus.FAIL),
+            0,
+            ", no change, 20 KiB over its budget of 2.5 MiB",
+        ),
+        (
+            growth(used_bytes=17 * KIB, status=CheckStatus.FAIL),
+            17 * KIB,
+            ", +17 KiB, 16 KiB allowed",
+        ),
+        (budget(max_bytes=REDUCED_BYTES), -KIB, ", -1 KiB, 0 B of its budget left"),
+        (
+            budget(max_bytes=REDUCED_BYTES - 1, waiver="until May"),
+            0,
+            ", no change, 1 B over its budget of 2.5 MiB, waived",
+        ),
+        (growth(used_bytes=1, max_bytes=0), 1, ", +1 B, 0 B allowed"),
+        (growth(used_bytes=0, max_bytes=0), 0, ", no change"),
+    ],
+)
+def test_a_line_is_held_to_its_budget(row: BudgetRow, growth_bytes: int, said: str) -> None:
+    line, _ = sizes.glance(verdict(artifact(growth_bytes), budgets=(row,))).split("\\\n")
+
+    assert line.endswith(said)
+    assert line[0] == ("❌" if row.status is CheckStatus.FAIL else "✅")
+
+
+BUILT = NewUse(
+    kind=PriceKind.MODEL, name="tiny-quant", basis=PriceBasis.BUILT, margin_bytes=12 * KIB
+)
+UNKNOWN = NewUse(kind=PriceKind.SCENARIO, name="tiny-mobile/large@desk")
+
+
+def with_arrivals(
+    *uses: NewUse,
+    parts: tuple[NewPart, ...] = (),
+    together: int | None = None,
+    changes: tuple[PriceChange, ...] = (),
+    names: tuple[str, ...] = ("load_and_run",),
+) -> Verdict:
+    came = Arrivals(uses=uses, parts=parts, together_bytes=together)
+    artifacts = []
+    for name in names:
+        base = artifact(12 * KIB, name)
+        *others, reduced = base.sizes
+        reduced = replace(reduced, arrivals=came, price_changes=changes)
+        artifacts.append(replace(base, sizes=(*others, reduced)))
+    return verdict(*artifacts)
+
+
+def lines(*uses: NewUse, together: int | None = None) -> list[str]:
+    (section,) = list_prices(with_arrivals(*uses, together=together))
+    title, empty, *found = section.splitlines()
+    assert (title, empty) == ("### Price of what came in", "")
+    return found
+
+
+EXACTLY = "exactly: nothing else differs from the baseline."
+ASK = "`trim: {prices: true}` in the configuration shows it, which takes a few more links."
+
+
+@pytest.mark.parametrize(
+    ("uses", "together", "expected"),
+    [
+        ([BUILT], None, [f"- model `tiny-quant`: **+12 KiB**, {EXACTLY}"]),
+        (
+            [replace(BUILT, margin_bytes=0, alone_bytes=80 * KIB)],
+            None,
+            [
+                (
+                    "- model `tiny-quant`: **0 B**, exactly: all that it needs was kept before. "
+                    "A program for it alone would have 80 KiB."
+                )
+            ],
+        ),
+        (
+            [replace(BUILT, basis=PriceBasis.ATTRIBUTED)],
+            None,
+            ["- model `tiny-quant`: **12 KiB** would go if it left (attributed)."],
+        ),
+        (
+            [replace(BUILT, basis=PriceBasis.LEAST), UNKNOWN],
+            None,
+            [
+                (
+                    "- model `tiny-quant`: **at least 12 KiB** would go if it left (attributed). "
+                    "Regions have no price here."
+                ),
+                (
+                    "- scenario `tiny-mobile/large@desk`: its price is not known by itself, "
+                    f"as other causes differ. {ASK}"
+                ),
+            ],
+        ),
+        (
+            [UNKNOWN, replace(UNKNOWN, name="vgg")],
+            20 * KIB,
+            [
+                f"- `tiny-mobile/large@desk`, `vgg`: **+20 KiB** together, {EXACTLY}",
+                f"- The price of each: {ASK}",
+            ],
+        ),
+    ],
+)
+def test_what_came_in_has_its_price(
+    uses: list[NewUse], together: int | None, expected: list[str]
+) -> None:
+    assert lines(*uses, together=together) == expected
+
+
+def test_what_is_kept_for_it_is_folded() -> None:
+    parts = (
+        NewPart(kind="function", name="run(…)", size_bytes=1234, models=("tiny-quant",)),
+        NewPart(kind="region", name="conv", count=4, models=("tiny-quant", "vgg")),
+        NewPart(kind="elemwise_mode", name="ADD"),
+    )
+    section, fold, _ = list_prices(with_arrivals(BUILT, parts=parts, names=("load_and_run", "b")))
+    assert [line.partition("**")[2] for line in section.splitlines()[2:]] == [
+        f"+12 KiB** in `{name}`, {EXACTLY}" for name in ("load_and_run", "b")
+    ]
+
+    assert "load&#95;and&#95;run</code>: 1 elementwise mode, 1 function and 4 regions<" in fold
+    assert "| function | `run(…)` | `tiny-quant` | 1,234 |" in fold
+    assert "| 4 regions | `conv` | `tiny-quant`, `vgg` |  |" in fold
+    _, unknown = list_prices(with_arrivals(BUILT, parts=parts[1:]))
+    assert "| 4 regions | `conv` | `tiny-quant`, `vgg` |\n" in unknown
+
+
+def test_models_that_cost_another_price_are_folded() -> None:
+    change = PriceChange(model="tiny-mobile", before_bytes=9000, after_bytes=9500)
+    (fold,) = list_prices(with_arrivals(changes=(change,)))
+
+    assert fold in comment.render(with_arrivals(changes=(change,)))
+    assert "1 model cost another price" in fold
+    assert "| `tiny-mobile` | 9,000 | 9,500 | +500 |" in fold
+
+
+NOTES = (
+    CauseNote(cause=Cause.SOURCE, seen="src/a.cpp differs", advice="look at it"),
+    CauseNote(cause=Cause.FLAGS, seen="trim.optimize: size → none", advice="set it back"),
+)
+
+
+def that_grew(*kib: int, notes: tuple[CauseNote, ...] = NOTES) -> Verdict:
+    artifacts = (artifact(size * KIB) for size in kib)
+    causes = tuple(note.cause for note in notes)
+    made = verdict(*artifacts, baseline=BASELINE)
+    return replace(made, causes=causes, notes=notes)
+
+
+SEEN = ("src/a.cpp differs", "trim.optimize: size → none")
+
+
+@pytest.mark.parametrize(
+    ("kib", "notes", "expected"),
+    [
+        (4, NOTES[:1], [f"- **source** +4 KiB: {SEEN[0]}. What to do: look at it."]),
+        (-4, NOTES[:1], [f"- **source** -4 KiB: {SEEN[0]}."]),
+        (
+            -4,
+            NOTES,
+            [
+                f"- **source**: {SEEN[0]}. What to do: look at it.",
+                f"- **flags**: {SEEN[1]}. What to do: set it back.",
+            ],
+        ),
+    ],
+)
+def test_each_cause_says_what_differs_and_what_to_do(
+    kib: int, notes: tuple[CauseNote, ...], expected: list[str]
+) -> None:
+    """What shrank for one cause needs no advice; of several, one may have grown."""
+    title, _, *lines = advise_on_growth(that_grew(kib, notes=notes)).splitlines()
+
+    assert title == "### Why sizes changed"
+    assert lines == expected
+    assert advise_on_growth(that_grew(0, notes=notes)) == ""
+
+
+def test_names_are_no_markup() -> None:
+    parts = (NewPart(kind="region", name=HOSTILE, models=(HOSTILE,)),)
+    change = PriceChange(model=HOSTILE, before_bytes=1, after_bytes=2)
+    uses = (replace(BUILT, name=HOSTILE), replace(UNKNOWN, name=HOSTILE))
+    note = CauseNote(cause=Cause.SOURCE, seen=HOSTILE, advice=HOSTILE)
+    (fold,) = sizes.changes(hostile())
+    used = judged(budget(waiver=HOSTILE, owner=HOSTILE, artifact=HOSTILE, lower_bytes=1))
+
+    assert "\x1b" not in budgets.text(used)
+    for text in (
+        *budgets.markdown(used),
+        fold,
+        sizes.glance(hostile()),
+        sizes.table(hostile()),
+        *list_prices(with_arrivals(*uses, parts=parts, changes=(change,))),
+        advise_on_growth(that_grew(1, notes=(note,))),
+    ):
+        assert "<script" not in text
+        assert "@everyone" not in text
+        assert "](http" not in text
+        assert "\x1b" not in text
+
+
+SOFT = budget(
+    measure="section .text",
+    owner="runtime team",
+    used_bytes=2000 * KIB,
+    max_bytes=None,
+    warn_bytes=1900 * KIB,
+    status=CheckStatus.SKIPPED,
+)
+WAIVED = growth(measure="section .text", used_bytes=20 * KIB, waiver="the depth model (Ann)")
+
+
+def judged(*rows: BudgetRow) -> Verdict:
+    return join(replace(facts(), budgets=rows))
+
+
+def test_the_fold_shows_what_is_left_of_each_limit() -> None:
+    (fold,) = budgets.markdown(judged(budget(), growth(), SOFT, WAIVED))
+
+    assert "<summary>Budgets: 2 of 2 kept, the tightest has 236 KiB (8.4%) left</summary>" in fold
+    assert (list(budgets.markdown(judged())), budgets.text(judged())) == ([], "")
+    first = growth(used_bytes=None, max_bytes=0, status=CheckStatus.SKIPPED)
+    last = budgets.text(judged(budget(), WAIVED)).splitlines()[-1]
+    assert last == "  load_and_run section .text: waived: the depth model (Ann)"
+    (bare,) = budgets.markdown(judged(budget(max_bytes=0, status=CheckStatus.FAIL), first))
+    assert "<summary>Budgets: 0 of 1 kept</summary>" in bare
+    assert "| growth | no baseline | 0 B |  |  |" in bare
+    rows = [line for line in fold.splitlines() if line.startswith("| `")]
+    assert rows == [
+        "| `load_and_run` | size | 2.5 MiB | 2.8 MiB | 236 KiB | 8.4% | ✅ pass |  |",
+        "| `load_and_run` | growth | +1 KiB | 16 KiB | 15 KiB | 93.8% | ✅ pass |  |",
+        (
+            "| `load_and_run section .text` | size, warns | 2.0 MiB | 1.9 MiB | -100 KiB | -5.3% "
+            "| ◽ skipped | runtime team |"
+        ),
+        (
+            "| `load_and_run section .text` | growth | +20 KiB | 16 KiB | -4 KiB | -25.0% "
+            "| ✅ pass, waived: the depth model (Ann) |  |"
+        ),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("config", "place"), [("megtrim.yaml", "megtrim.yaml"), ("quick/m.yaml", "quick/megtrim.yaml")]
+)
+def test_a_lower_limit_is_proposed_with_its_place(config: str, place: str) -> None:
+    made = judged(budget(lower_bytes=2600 * KIB), growth(used_bytes=-KIB))
+    made = replace(made, invocation=Invocation(config=config))
+    proposal, _ = budgets.markdown(made)
+
+    assert proposal.startswith("### Limits that could be lower\n\n- `load_and_run`: max could be ")
+    assert budgets.text(made).splitlines()[-1] == (
+        f"  load_and_run: max could be 2.5 MiB (2,662,400 bytes) at {place}:34"
+    )
+
+
+@pytest.mark.parametrize(
+    ("row", "exceeded", "near", "marks"),
+    [
+        (budget(used_bytes=1024, max_bytes=2048), False, False, ("48.098%", "96.195%", "")),
+        (budget(used_bytes=4096, max_bytes=2048), True, False, ("100.000%", "50.000%", "")),
+        (budget(used_bytes=1, max_bytes=1), False, False, ("100.000%", "100.000%", "")),
+        (
+            budget(used_bytes=1536, max_bytes=2048, warn_bytes=1536),
+            False,
+            True,
+            ("72.147%", "96.195%", "72.147%"),
+        ),
+        (
+            budget(used_bytes=3072, max_bytes=None, warn_bytes=1024),
+            False,
+            True,
+            ("100.000%", "", "33.333%"),
+        ),
+        (growth(used_bytes=32_768), True, False, ("100.000%", "50.000%", "")),
+        (growth(used_bytes=-1024), False, False, ("0.000%", "96.156%", "")),
+        (growth(used_bytes=None), False, False, ("0.000%", "96.156%", "")),
+    ],
+)
+def test_the_page_draws_what_is_used(
+    row: BudgetRow, exceeded: bool, near: bool, marks: tuple[str, str, str]
+) -> None:
+    assert (row.is_exceeded, row.is_near) == (exceeded, near)
+    assert budgets.place_marks(row) == marks
+
+
+def test_the_terminal_says_what_grew_and_why() -> None:
+    assert [*sizes.explain(grown(), committed=True)] == [
+        "baseline: main at 2981d11",
+        "load_and_run reduced: 2.5 MiB, +59 KiB",
+        (
+            "  Causes: source and models +59 KiB together. The baseline was built from the same "
+            "dependencies, flags, toolchain and megtrim version."
+        ),
+        "  By component: runtime +59 KiB.",
+        (
+            "  model tiny-quant: its price is not known by itself, as other causes differ. "
+            "trim: {prices: true} in the configuration shows it, which takes a few more links."
+        ),
+        "  source: src/a.cpp differs. What to do: look at it.",
+        "  models: tiny-quant is new. What to do: look at it.",
+    ]
+    assert [*sizes.explain(replace(grown(), baseline=""), committed=True)] == []

@@ -1,0 +1,214 @@
+from collections.abc import Iterator, Mapping
+from dataclasses import fields, is_dataclass, replace
+from datetime import date, timedelta
+from enum import StrEnum
+from typing import Any
+
+from megtrim.core import stages
+from megtrim.core.build_spec import BuildRecord
+from megtrim.core.chain.graph import Stage, Task
+from megtrim.core.chain.result_store import MEASURED
+from megtrim.core.chain.stage_result import Result, StageResult
+from megtrim.core.checks.check import DeviceIdentity
+from megtrim.core.checks.statuses import CheckKind, CheckStatus, ScenarioStatus, VerdictKind
+from megtrim.core.proof.results import VerificationOutcome, VerifyResult
+from megtrim.core.size.references.stage import ReferencesResult
+from megtrim.core.size.results import SizeResult
+from megtrim.core.size.rows import ArtifactSizes, BudgetRow, VariantSize
+from megtrim.core.trim.results import (
+    BuildResult,
+    FunctionCount,
+    FunctionsKeepSetResult,
+    HeaderResult,
+    RecordResult,
+    ReduceResult,
+    SearchResult,
+    SymbolizingLinkResult,
+    TraceResult,
+    UnfoldedLinksResult,
+)
+from megtrim.core.verdict.model import ReportResult, VerdictResult
+from megtrim.libs.programs.parity import OutputResult
+from megtrim.libs.programs.telemetry import Conditions, Reading
+from megtrim.times.counts.use import MemoryUse, Use, Work
+from megtrim.times.experiments.contest import ContestResult, PerformanceStatus, Sample
+from megtrim.times.neighbours.model import (
+    NeighbourLevel,
+    NeighbourOutcome,
+    NeighbourResult,
+    NeighbourRunResult,
+    NeighboursResult,
+)
+from megtrim.times.plan import PerfResult
+from unit.times.experiments.test_contest import CONTEST
+
+BUILD = BuildRecord(
+    artifacts={"load_and_run": 900}, translation_units=40, rebuilt=("a.cpp", "b.cpp")
+)
+DEVICE = DeviceIdentity(name="board", kind="adb", facts={"model": "B"})
+OUTCOME = VerificationOutcome(
+    status=ScenarioStatus.PASS,
+    text="outputs equal",
+    outputs=(OutputResult(name="o", size_bytes=4, equal=True, largest_difference=0.0),),
+    time_s=0.5,
+    conditions=Conditions(before=Reading(cpu_c=40.0), after=Reading(cpu_c=41.5)),
+    crash="",
+)
+WORK = Work(key="c" * 64, functions={"f": (3, 2)}, ran=1)
+NEIGHBOUR = NeighbourResult(
+    scenario="m/s@any",
+    name="iter-1",
+    kind="iterations",
+    what="1 iteration",
+    text="it runs: 1 output",
+    levels=(
+        NeighbourLevel(
+            level="region",
+            outcome=NeighbourOutcome.SAME,
+            works=True,
+            text="the same outputs",
+            time_s=0.5,
+        ),
+    ),
+)
+BUDGET = BudgetRow(
+    kind=CheckKind.SIZE,
+    artifact="load_and_run",
+    variant="reduced",
+    used_bytes=300,
+    max_bytes=400,
+    status=CheckStatus.PASS,
+)
+SAMPLE = Sample(contestant="baseline", round_number=0, position=0, iterations_ms=(1.5,))
+SAMPLES: Mapping[type[StageResult], StageResult] = {
+    type(each): each
+    for each in (
+        BuildResult(build=BUILD),
+        SearchResult(time_s=1.5),
+        TraceResult(regions=2, trace_sha256="b" * 64, device=DEVICE, time_s=1.5),
+        HeaderResult(regions=2, operators=1, warnings=("a warning",)),
+        ReduceResult(
+            build=BUILD, functions={"load_and_run": FunctionCount(held=1_900, dropped=1_300)}
+        ),
+        SymbolizingLinkResult(),
+        ReferencesResult(programs=("load_and_run",)),
+        UnfoldedLinksResult(
+            links={
+                name: f"link of {name}"
+                for name in ("load_and_run", "classify", "other", "viewer", "libsample_engine.so")
+            }
+        ),
+        RecordResult(functions=487, time_s=1.5),
+        FunctionsKeepSetResult(functions=487),
+        VerifyResult(
+            scenario="m/s@any",
+            binding="b" * 64,
+            day=date(2027, 1, 20),
+            device=DEVICE,
+            outcome=OUTCOME,
+        ),
+        NeighbourRunResult(neighbour=NEIGHBOUR),
+        NeighboursResult(scenario="m/s@any", neighbours=(NEIGHBOUR,)),
+        SizeResult(
+            artifacts=(
+                ArtifactSizes(
+                    name="load_and_run",
+                    sizes=(
+                        VariantSize(
+                            variant="plain",
+                            size_bytes=900,
+                            share=1.0,
+                            growth_bytes=-4,
+                            sections=(("code", 800), ("data", 100)),
+                        ),
+                    ),
+                ),
+            ),
+            budgets=(BUDGET,),
+            baseline="main",
+        ),
+        Use(
+            work=dict.fromkeys(("plain", "reduced"), WORK),
+            memory=MemoryUse(key="d" * 64, figures={"peak memory": 4096}),
+            reasons={"memory": "none"},
+        ),
+        PerfResult(
+            scenario="m/s@any",
+            subject="record-1",
+            device=DEVICE,
+            contest=CONTEST,
+            measured=ContestResult(status=PerformanceStatus.FAILED, samples=(SAMPLE,), time_s=2.5),
+        ),
+        VerdictResult(verdict=VerdictKind.PASS),
+        ReportResult(),
+    )
+}
+
+
+def sample(kind: type[Result], **changes: Any) -> Result:
+    found = SAMPLES[kind]
+    assert isinstance(found, kind)
+    return replace(found, **changes)
+
+
+def type_of(task: str) -> type[StageResult]:
+    stage, _, name = task.partition("/")
+    return stages.result_type(Task(stage=Stage(stage), name=name, needs=()))
+
+
+def found_facts(result: StageResult) -> Iterator[tuple[str, Any]]:
+    for field in fields(result):
+        if field.name not in MEASURED:
+            yield field.name, _another(getattr(result, field.name))
+
+
+def field_names(value: Any) -> Iterator[str]:
+    if is_dataclass(value):
+        for field in fields(value):
+            yield field.name
+            yield from field_names(getattr(value, field.name))
+    elif isinstance(value, tuple):
+        for each in value:
+            yield from field_names(each)
+
+
+def measured_again(value: Any) -> Any:
+    """Return the same result of another run: with other times, logs and conditions, at any depth.
+
+    ``build``'s record of what it compiled is one of them.
+    """
+    if isinstance(value, tuple):
+        return tuple(measured_again(each) for each in value)
+    if not is_dataclass(value) or isinstance(value, type):
+        return value
+    values = {field.name: getattr(value, field.name) for field in fields(value)}
+    changes = {
+        name: _another(each) if name in MEASURED else measured_again(each)
+        for name, each in values.items()
+    }
+    return replace(value, **changes)
+
+
+def _another(value: Any) -> Any:
+    match value:
+        case bool():
+            return not value
+        case StrEnum():
+            return next(each for each in type(value) if each is not value)
+        case str():
+            return f"{value}, another"
+        case int() | float():
+            return value + 1
+        case date():
+            return value + timedelta(days=1)
+        case Mapping():
+            return {key: _another(each) for key, each in value.items()}
+        case tuple():
+            return tuple(_another(each) for each in value[:1]) if value else ("another",)
+        case _:
+            changed = next(
+                field.name
+                for field in fields(value)
+                if field.name not in MEASURED and getattr(value, field.name) is not None
+            )
+            return replace(value, **{changed: _another(getattr(value, changed))})

@@ -1,0 +1,188 @@
+from collections.abc import Mapping
+from dataclasses import replace
+
+import pytest
+
+from megtrim.core.checks.statuses import CheckStatus
+from megtrim.core.report import comment, html
+from megtrim.core.verdict.join import join
+from megtrim.libs.elf.symbol_table import Function, FunctionTable
+from megtrim.libs.util.errors import InputError
+from megtrim.times.counts.use import (
+    NO_SYMBOL,
+    Count,
+    Work,
+    join_repeats,
+    name_functions,
+    parse_blocks,
+    subtract,
+)
+from unit.core.verdict.examples import facts, work_row
+
+SKIPPED, PASS, FAIL, INCONCLUSIVE = map(CheckStatus, ("skipped", "pass", "fail", "inconclusive"))
+KERNELS = {"conv": (40_000, 800), "pool": (8_000, 80)}
+
+
+def work(
+    functions: Mapping[str, tuple[int, int]] = KERNELS, *left_out: str, key: str = "a" * 64
+) -> Work:
+    return Work(key=key, functions=functions, left_out=left_out, ran=100)
+
+
+BY = {
+    "a hundredth of the work": {"conv": (40_480, 800), "pool": (8_000, 80)},
+    "an instruction more than a hundredth": {"conv": (40_481, 800), "pool": (8_000, 80)},
+    "accesses alone": {"conv": (40_000, 804), "pool": (8_000, 80)},
+    "a new function": {**KERNELS, "copy": (400, 8)},
+    "a function less": {"conv": (40_000, 800)},
+    "a function renamed": {"convolve": (40_000, 800), "pool": (8_000, 80)},
+}
+
+
+@pytest.mark.parametrize(
+    ("now", "before", "most", "status", "text"),
+    [
+        (work(), work(), 0.01, PASS, "48,000 (no change) since main, 1.00% allowed"),
+        (work(), work(), None, SKIPPED, "48,000 (no change) since main, no limit"),
+        (work(BY["a hundredth of the work"]), work(), 0.01, PASS, "(+1.00%) since main, 1.00%"),
+        (work(BY["an instruction more than a hundredth"]), work(), 0.01, FAIL, ": conv +481"),
+        (work({"conv": (40_001, 800)}), work({"conv": (40_000, 800)}), None, SKIPPED, "+0.002500%"),
+        (work(BY["accesses alone"]), work(), 0.01, PASS, "no change"),
+        (work(BY["a new function"]), work(), 0.01, PASS, "48,400 (+0.83%) since main, 1.00%"),
+        (work(BY["a function less"]), work(), 0.01, PASS, "(-16.67%) since main, 1.00% allowed"),
+        (work(BY["a function renamed"]), work(), 0.01, PASS, "no change"),
+        # What varies on one side is left out on both, by name.
+        (work({"conv": (50_000, 800)}, "pool"), work(), 0.9, INCONCLUSIVE, "too little is left"),
+        (work({"conv": (40_000, 800)}, "wait"), work(KERNELS, "wait"), 0.01, PASS, ": pool -8,000"),
+        (
+            work({"conv": (40_000, 800), "wait": (9, 0)}),
+            work(KERNELS, "wait"),
+            None,
+            SKIPPED,
+            ": pool -8,000",
+        ),
+        (work(KERNELS, *"abcdefghijk"), work(), 0.01, INCONCLUSIVE, "11 of 100 functions vary"),
+        (work({}), work(), 0.01, INCONCLUSIVE, "too little is left: 0 of 100"),
+        (work({}), None, 0.01, INCONCLUSIVE, "too little is left: 0 of 100"),
+        # Nothing else is comparable.
+        (work(), None, 0.01, SKIPPED, "48,000 (no baseline)"),
+        (work(), work(key="b" * 64), 0.01, SKIPPED, "48,000 (no baseline)"),
+        ("qemu is not there", work(), 0.01, INCONCLUSIVE, "because qemu is not there"),
+        ("qemu is not there", work(), None, SKIPPED, "because qemu is not there"),
+    ],
+)
+def test_growth_is_judged_to_the_instruction(
+    now: Work | str, before: Work | None, most: float | None, status: CheckStatus, text: str
+) -> None:
+    row = work_row(now, before, most)
+
+    assert row.status is status
+    assert text in row.text
+
+
+def test_reports_name_what_does_more() -> None:
+    grown = work_row(work(BY["a new function"]), work(), 0.001)
+    verdict = join(facts(budgets=(grown, replace(grown, variant="plain", status=SKIPPED))))
+
+    found = {each.id: each for each in verdict.checks}["growth:m/s@any/reduced work"]
+    assert (found.status, found.text) == (FAIL, grown.text)
+    assert "raise the limit in the same change" in found.hint
+    line = "- `m/s@any work`: 48,400 (+0.83%) since main, 0.10% allowed: `copy` +400"
+    assert f"### Work and memory that changed\n\n{line}\n\n" in comment.render(verdict)
+    assert html.render(verdict).count("888 accesses of memory.") == 2
+    assert html.render(verdict).count(', m/s@any work"') == 2
+
+
+def test_components_add_up_before_and_now() -> None:
+    names = {"_ZN6megdnn3x864ConvE": (8, 0), "_ZN3mgb3runEv": (4, 0), "_ZN3mgb4stopEv": (4, 0)}
+    found = work_row(work(names), work({**names, "_ZN3mgb3runEv": (1, 0)})).work
+
+    assert found
+    assert [
+        (each.label, each.before_bytes, each.after_bytes)
+        for each in (*found.components, *found.changed)
+    ] == [("kernels/x86/conv", 8, 8), ("runtime", 5, 8), ("mgb::run()", 1, 4)]
+
+
+def test_what_repeats_is_counted_and_what_varies_is_named() -> None:
+    def run(**counts: int) -> dict[str, Count]:
+        return {name: Count(count, 1) for name, count in counts.items()}
+
+    short = run(conv=10, once=7, seldom=2, less=5)
+    repeats = [
+        subtract(run(conv=50, once=7, seldom=2, less=4), short),
+        subtract(run(conv=50, once=7, seldom=3, less=4), short),
+    ]
+
+    found = join_repeats("a" * 64, repeats)
+    assert found == Work(
+        key="a" * 64, functions={"conv": (40, 0)}, left_out=("less", "seldom"), ran=4
+    )
+
+
+TABLE = FunctionTable(
+    machine="aarch64",
+    entry=0,
+    functions=(
+        Function("alias", 0x1000, 0),
+        Function("conv", 0x1000, 16),
+        Function("conv_too", 0x1000, 16),
+        Function("assembler", 0x1020, 0),
+        Function("e" * 5000, 0x1100, 4),
+    ),
+    imported=frozenset(),
+    exported=frozenset(),
+    registrations=0,
+    ifuncs=frozenset(),
+)
+
+
+@pytest.mark.parametrize(
+    ("offset", "name"),
+    [
+        (0x0, NO_SYMBOL),
+        (0x10, "conv"),
+        (0x1C, "conv"),
+        (0x20, NO_SYMBOL),
+        (0x30, "assembler"),
+        (0x10C, "assembler"),
+        (0x110, "e" * 4096),
+        (0x114, NO_SYMBOL),
+    ],
+)
+def test_a_block_is_of_the_function_that_it_begins_in(offset: int, name: str) -> None:
+    one = Count(3, 1)
+
+    assert name_functions([(offset, one), (offset, one)], TABLE, 0xFF0) == {name: Count(6, 2)}
+
+
+def test_blocks_are_read_as_the_plugin_writes_them() -> None:
+    text = b"0 12 3\nff0 1 0\n0 12 3\n3 blocks\n"
+
+    assert parse_blocks(text, source="counts.txt") == [
+        (0, Count(12, 3)),
+        (0xFF0, Count(1, 0)),
+        (0, Count(12, 3)),
+    ]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        b"",
+        b"0 12 3\n",
+        b"0 12 3\n2 blocks\n",
+        b"0 12 3\n1 blocks\n0 1 1",
+        b"0 -12 3\n1 blocks\n",
+        b"0 12\n1 blocks\n",
+        b"0 12 3 4\n1 blocks\n",
+        b"g 12 3\n1 blocks\n",
+        b"0 1e9 3\n1 blocks\n",
+        b"0 " + b"9" * 19 + b" 3\n1 blocks\n",
+        b"\xff\x00\n1 blocks\n",
+        b"0 1 1\n" * 12_000_000,
+    ],
+)
+def test_anything_else_is_refused(text: bytes) -> None:
+    with pytest.raises(InputError, match=r"^counts.txt: found another text than the plugin"):
+        parse_blocks(text, source="counts.txt")
