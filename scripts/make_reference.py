@@ -40,6 +40,8 @@ SOURCES = ROOT / "ci"
 _SCHEMAS = "docs/schemas"
 _CHAIN = ROOT / "examples" / "sample-engine" / "functions.yaml"
 _MANY = 6
+_PACKAGES = ("core", "libs", "places", "engines", "times", "lab", "hosting", "ship")
+"""The core, the grounds, the engines and the parts, as a reader meets them."""
 _MARKS = ("├─ ", *("│  ",) * 9)
 """Rooms of one layer are grouped: only the first has a branch."""
 _DAY_S = 86_400
@@ -49,7 +51,7 @@ _WORDS = {"string": "text", "boolean": "true or false", "integer": "whole number
 def pages() -> dict[str, str]:
     written: dict[str, dict[str, Iterable[str]]] = {
         "architecture": {
-            "rooms of megtrim": _layers("megtrim"),
+            "packages of megtrim": _packages(),
             "rooms of virtual_phone": _layers("virtual_phone"),
             "stages": _data_flow(),
         },
@@ -94,12 +96,24 @@ def _data_flow() -> Iterator[str]:
     yield "```"
 
 
+def _packages() -> Iterator[str]:
+    yield "```text"
+    for name in _PACKAGES:
+        folder = SOURCES / "megtrim" / name
+        yield f"{name:<20}{_opening(folder / '__init__.py')}"
+        for inner in sorted(folder.rglob("*/__init__.py")):
+            path = inner.parent.relative_to(folder)
+            indented = "  " * len(path.parts) + path.name
+            yield f"{indented:<20}{_opening(inner)}"
+    yield "```"
+
+
 def _layers(package: str) -> Iterator[str]:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     contracts = project["tool"]["importlinter"]["contracts"]
     layered = (each for each in contracts if each["type"] == "layers")
     yield "```text"
-    for layer in next(each["layers"] for each in layered if each["containers"] == [package]):
+    for layer in next(each["layers"] for each in layered if each.get("containers") == [package]):
         for mark, name in zip(_MARKS, re.split(r" [|:] ", layer), strict=False):
             folder = SOURCES / package / name
             module = folder / "__init__.py" if folder.is_dir() else folder.with_suffix(".py")

@@ -25,8 +25,12 @@ from megtrim.core import cli
 from megtrim.core.trim.committed_keepset import write_committed
 from megtrim.engines.megengine.regions.keepset import KeepSet
 from megtrim.engines.megengine.regions.keepset_files import find_files, read_folder
+from megtrim.hosting import cli as hosting_cli
+from megtrim.lab import cli as lab_cli
 from megtrim.libs.util.process import CompletedCommand
 from megtrim.places.devices.device import DEFAULT_TIMEOUTS, DeviceSpec, Timeouts
+from megtrim.ship import cli as ship_cli
+from megtrim.times import cli as times_cli
 from support.tally.sitecustomize import note
 
 ROOT = Path(__file__).parents[2]
@@ -154,7 +158,11 @@ _CONTEXT.set_forkserver_preload(
         "scipy.sparse.csgraph",
         "scipy.stats",
         "megtrim.__main__",
-        *(each.name for each in pkgutil.walk_packages(cli.__path__, "megtrim.core.cli.")),
+        *(
+            each.name
+            for package in (cli, hosting_cli, lab_cli, ship_cli, times_cli)
+            for each in pkgutil.walk_packages(package.__path__, f"{package.__name__}.")
+        ),
     ]
 )
 

@@ -38,7 +38,7 @@ def test_a_module_calls_for_the_tests_that_import_it(tmp_path: Path) -> None:
         "a/test_one.py": "from megtrim.libs.elf import symbols",
         "b/test_two.py": "from megtrim.libs.elf.symbols import read",
         "c/test_three.py": "from megtrim.libs.elf import objects",
-        "elf/test_symbols.py": "",
+        "libs/elf/test_symbols.py": "",
     }.items():
         path = tmp_path / "tests" / "unit" / name
         path.parent.mkdir(parents=True)
@@ -46,7 +46,7 @@ def test_a_module_calls_for_the_tests_that_import_it(tmp_path: Path) -> None:
 
     selected = check_changes.select_tests(["ci/megtrim/libs/elf/symbols.py"], tmp_path)
     assert selected == tuple(
-        f"tests/unit/{name}.py" for name in ("a/test_one", "b/test_two", "elf/test_symbols")
+        f"tests/unit/{name}.py" for name in ("a/test_one", "b/test_two", "libs/elf/test_symbols")
     )
 
 

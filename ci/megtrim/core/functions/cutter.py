@@ -1,9 +1,10 @@
 """Cuts a linked program into the file that ships and its rest, which has the other addresses.
 
-The linker laid it out by the script of :mod:`megtrim.core.functions.rest`. Behind the program's own data
-lie the loader's table and the unwind tables, then deferred code, then deferred data. Of the tables,
-the file keeps what its own functions and data need: of the loader's, bits instead of most rows. The
-rest begins at the page with the header of the unwind tables' rows, which it replaces. Pure.
+The linker laid it out by the script of :mod:`megtrim.core.functions.rest`. Behind the program's
+own data lie the loader's table and the unwind tables, then deferred code, then deferred data. Of
+the tables, the file keeps what its own functions and data need: of the loader's, bits instead of
+most rows. The rest begins at the page with the header of the unwind tables' rows, which it
+replaces. Pure.
 """
 
 import hashlib

@@ -1,6 +1,7 @@
 """The verdict as the one comment on a pull request; ``report.md`` and the job summary are the same.
 
-A part that does not fit is omitted whole; :mod:`megtrim.libs.render.markup` escapes every text. Pure.
+A part that does not fit is omitted whole; :mod:`megtrim.libs.render.markup` escapes every text.
+Pure.
 """
 
 from collections import Counter

@@ -5,7 +5,8 @@ Format: ``{"version": 2, "artifacts": {NAME: {VARIANT: BYTES}}, "source": TEXT, 
 their bytes are, ``inputs`` what they were built from, and ``measured`` has sizes of other kinds:
 ``{NAME: {VARIANT: {MEASURE: BYTES}}}``. ``uses`` has what scenarios use: ``{SCENARIO: {"work":
 {VARIANT: {"functions": {NAME: [INSTRUCTIONS, ACCESSES]}, …}}, "memory": {"figures": {MEASURE:
-BYTES}, …}}}``. The other keys are those of an :class:`~megtrim.core.build_spec.Origin`; all but version
+BYTES}, …}}}``. The other keys are those of an
+:class:`~megtrim.core.build_spec.Origin`; all but version
 and artifacts may be left out. Pure.
 """
 

@@ -1,7 +1,8 @@
 """What a device is: the protocols that every kind implements, and the spec it is made from.
 
 A lease is exclusive use of one machine. A failure of the machine itself is raised as
-:class:`~megtrim.libs.util.errors.InfrastructureFailure`; how a program ended is returned as a value.
+:class:`~megtrim.libs.util.errors.InfrastructureFailure`; how a program ended is returned as a
+value.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """What an experiment is: steps of ``load_and_run`` whose last one is measured.
 
-Flags have ``_`` for ``-``; :mod:`megtrim.times.experiments.commands` spells them for an engine. Pure.
+Flags have ``_`` for ``-``; :mod:`megtrim.times.experiments.commands` spells them for an engine.
+Pure.
 """
 
 import re

@@ -31,7 +31,7 @@ _NEWER = re.compile(r"version: found ([0-9]+), ")
 
 
 class HistoryEntry(Protocol):
-    """A value of :mod:`~megtrim.libs.util.strict_json` that knows its file's path in the history."""
+    """A value of :mod:`~megtrim.libs.util.strict_json` that knows its path in the history."""
 
     @property
     def path(self) -> str:

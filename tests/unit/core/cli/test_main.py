@@ -329,7 +329,11 @@ def test_a_status_has_its_color(
     assert capsys.readouterr().out == f"{colored.replace('warning', yellow)}\n{SUMMARY}\n"
 
 
-PRINTS = "from megtrim.core.cli.echo import show\nfor _ in range(9999): show('x' * 99)\nraise SystemExit(3)"
+PRINTS = """
+from megtrim.core.cli.echo import show
+for _ in range(9999): show('x' * 99)
+raise SystemExit(3)
+"""
 
 
 def test_a_result_is_made_printable(capsys: pytest.CaptureFixture[str]) -> None:

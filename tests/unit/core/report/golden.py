@@ -1,7 +1,7 @@
 """What pull requests meet: a verdict for each, whose comment is kept in tests/data/comments.
 
-Run as a program (``PYTHONPATH=ci:tests python -m unit.core.report.golden``) it rewrites the comments;
-the change is then looked at like any other.
+Run as a program (``PYTHONPATH=ci:tests python -m unit.core.report.golden``) it rewrites the
+comments; the change is then looked at like any other.
 """
 
 from collections.abc import Mapping
