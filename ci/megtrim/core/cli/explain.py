@@ -35,12 +35,14 @@ from megtrim.ship.crashes.lookup import (
     CrashCause,
     CrashFinding,
     keep_lines,
+    list_build_ids,
     look_up,
     nearest_scenario,
     read_name,
     scenario_lines,
 )
-from megtrim.ship.crashes.report import MAX_REPORT_BYTES, CrashReport, parse_address, parse_report
+from megtrim.ship.crashes.report import MAX_REPORT_BYTES, parse_address, parse_report
+from megtrim.ship.crashes.report_values import CrashReport
 from megtrim.ship.crashes.trimmed_programs import FinishedTrim, read_newest
 from megtrim.ship.release.archive import open_release
 from megtrim.ship.release.prove import read_release
@@ -270,7 +272,7 @@ def _explain_crash(report: CrashReport, options: Options) -> dict[str, Any]:
         return _render(look_up(report, made.programs, made.nameless), made, None, None)
     config = load_config(options.config, engine_source=options.engine).config
     invocation = read_invocation(options, keep_set=config.keep_set)
-    made = read_newest(Store(options.out.absolute()))
+    made = read_newest(Store(options.out.absolute()), list_build_ids(report))
     return _render(look_up(report, made.programs, made.nameless), made, invocation, config)
 
 

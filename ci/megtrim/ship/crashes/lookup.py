@@ -18,19 +18,24 @@ from megtrim.core.functions.linker_script import is_stub
 from megtrim.engines.megengine.regions.header import LEFT_OUT
 from megtrim.engines.megengine.regions.keepset import KeepSet, ScenarioRecord, model_of
 from megtrim.engines.megengine.regions.region import GrammarError, Region, parse_demangled
-from megtrim.libs.elf.layout import X86_64
 from megtrim.libs.elf.symbol_names import readable
 from megtrim.libs.util.errors import InputError
 from megtrim.libs.util.value import Value
-from megtrim.ship.crashes.frames import CrashFrame, MappedFile
+from megtrim.ship.crashes.build_ids import FEWEST_DIGITS, SURE_DIGITS, is_part
+from megtrim.ship.crashes.frames import CrashFrame
+from megtrim.ship.crashes.places import (
+    PAGE_BYTES,
+    CrashSite,
+    file_name,
+    find_loads,
+    find_memory,
+    find_site,
+    is_program_of,
+    locate_file,
+)
 from megtrim.ship.crashes.program import TrimmedProgram
-from megtrim.ship.crashes.report import SIGNALS, CrashReport
+from megtrim.ship.crashes.report_values import SENT, SIGNALS, CrashReport
 
-_PAGE_BYTES = 4096
-"""The smallest page: a loader moves a program by whole ones."""
-_PAGES_BYTES = (_PAGE_BYTES, 4 * _PAGE_BYTES, 16 * _PAGE_BYTES)
-"""All that kernels use, for files whose segments are aligned to them: a mapping begins with one."""
-_APK = (".apk", "!")
 _TRAPS = (4, 5)
 """SIGILL and SIGTRAP: what a trap is on x86_64 and 32-bit Arm, and on arm64."""
 _FOLDED = "a linker folds equal code: these share one instruction"
@@ -39,6 +44,13 @@ _NO_BUILD_ID = "the report has no build id: it may be of another build"
 _PART_OF_ID = "the report has only a part of the build id"
 _SEVERAL_IDS = "the report has several build ids for the file"
 _NOT_WHOLE = "the line of the crash was not understood whole"
+_SEVERAL_LOADS = "the report has the program at several places in memory"
+_NOT_PLACED = (
+    "the report does not say where the program was loaded: these begin at that place in a page"
+)
+_COPIED = "something may have copied a program's code to memory of no file"
+_LOADERS_NAMES = ("[anon:.bss]",)
+"""What Android's loader calls memory of a program that has no bytes in its file."""
 _RENAMED = "the report has no build id: a program may have another name there"
 _NO_FILE = "the report does not name the file that it is of"
 _GIVE_ALL = "give the whole report: its frames, such as `#00 pc 1a2b4 FILE`, and its memory map"
@@ -55,9 +67,6 @@ _NO_REGION = (
     "without trim.crash_ids an address shows the function and not its region, and an engine error "
     "in a minimum-size build is a trap, too"
 )
-_SURE_DIGITS = 32
-_FEWEST_DIGITS = 8
-"""Of a build id that is cut short: reporters show 16 bytes of it, from either end."""
 _SPECIAL = re.compile(r"[*?[]")
 _REGION_TRAP = re.compile(r"void midout::left_out<(.*?) ?>\(\)")
 
@@ -122,16 +131,29 @@ def _look_up_one(
 ) -> CrashFinding:
     if report.signal is not None and report.signal not in _TRAPS:
         name = next((n for n, number in SIGNALS.items() if number == report.signal), "")
-        what = f"signal {report.signal}{f' ({name})' if name else ''}"
+        what = f"signal {report.signal} ({name})" if name else f"signal {report.signal}"
         return _make_cleared(
             f"it ended with {what}; what is left out ends with a trap, SIGTRAP or SIGILL",
             doubts=report.doubts,
         )
+    frame = report.frames[0]
+    not_read = report.unread
+    if not not_read and not frame.whole:
+        not_read = frame.text
+    if not_read:
+        return _make_unknown(f"{_NOT_WHOLE}: {not_read[:200]}")
+    memory = find_memory(frame, report)
+    if memory:
+        return _look_up_in_memory(memory, report, programs, nameless)
     found = _choose(report, programs, nameless)
     if isinstance(found, CrashFinding):
         return found
     named, doubts = found
-    findings = [_look_up_in(each, report, doubts) for each in named]
+    return _join([_look_up_in(each, report, doubts) for each in named])
+
+
+def _join(findings: Sequence[CrashFinding]) -> CrashFinding:
+    """Return what several programs have at one address, as it is not known which of them it is."""
     left_out = (CrashCause.LEFT_OUT, CrashCause.CANDIDATES)
     causes = [finding for finding in findings if finding.cause in left_out]
     known = [finding for finding in findings if finding.cause is not CrashCause.UNKNOWN]
@@ -139,49 +161,154 @@ def _look_up_one(
     if len(shown) == 1:
         return shown[0]
     texts = (f"{each.program}: {each.text}" for each in shown)
+    whys = [why for each in shown for why in each.why_several]
     return CrashFinding(
         cause=CrashCause.CANDIDATES if causes else shown[0].cause,
         text="one of these was left out" if causes else "; ".join(texts),
         program=", ".join(each.program for each in shown),
         candidates=_unique(one for each in shown for one in each.candidates),
-        why_several=tuple(
-            dict.fromkeys((_NO_FILE, *(why for each in shown for why in each.why_several)))
-        ),
+        why_several=tuple(dict.fromkeys((_NO_FILE, *whys))),
         stack=tuple(name for each in shown for name in each.stack),
         hint=shown[0].hint,
+    )
+
+
+def _look_up_in_memory(
+    memory: str,
+    report: CrashReport,
+    programs: Sequence[TrimmedProgram],
+    nameless: Sequence[str],
+) -> CrashFinding:
+    """Look up code in memory of no file: deferred functions are there while their file is missing.
+
+    Their trap is sent by the program itself: that is no doubt here.
+    """
+    frame = report.frames[0]
+    doubts = tuple(each for each in report.doubts if each != SENT)
+    deferring = [program for program in programs if program.reserved]
+    not_placed = []
+    unsure = []
+    for program in deferring:
+        loads = find_loads(report, program)
+        if not loads or not frame.absolute:
+            not_placed.append(program)
+            continue
+        sure = all(loads.values()) and len(loads) == 1
+        its = tuple(frame.pc - load for load in loads if program.is_reserved(frame.pc - load))
+        why = doubts if sure else (*doubts, _NO_BUILD_ID if len(loads) == 1 else _SEVERAL_LOADS)
+        if its:
+            return _find_deferred(its, program, report, why)
+        if not sure:
+            unsure.append(program)
+    for program in not_placed:
+        if _is_called_by(program, report) and memory in _LOADERS_NAMES:
+            return _guess_deferred(program, report, doubts)
+    if not_placed:
+        text = f"it crashed in memory of no file, {memory}, and the report does not say where "
+        text += f"{not_placed[0].name} was loaded, whose deferred functions are in such memory"
+        return _make_unknown(text)
+    others = (*doubts, *(f"it may be of {name}, which cannot be read" for name in nameless))
+    if unsure:
+        others = (*others, _NO_BUILD_ID)
+    if not deferring:
+        others = (*others, _COPIED)
+    text = f"it crashed in memory of no file, {memory}, where no trimmed program has code"
+    return _make_cleared(text, doubts=others)
+
+
+def _is_called_by(program: TrimmedProgram, report: CrashReport) -> bool:
+    callers = report.frames[1:2]
+    return any(is_program_of(each, report, program) for each in callers)
+
+
+def _find_deferred(
+    addresses: tuple[int, ...],
+    program: TrimmedProgram,
+    report: CrashReport,
+    doubts: tuple[str, ...],
+) -> CrashFinding:
+    left_out = {*program.left_out}
+    here = [each for address in addresses for each in program.table.at(address)]
+    names = sorted({each.name for each in here if each.name in left_out})
+    if not names:
+        where = ", ".join(f"{each:#x}" for each in addresses)
+        return _make_unknown(f"no deferred function of {program.name} is at its address {where}")
+    return _make_deferred(names, program, report, doubts)
+
+
+def _guess_deferred(
+    program: TrimmedProgram, report: CrashReport, doubts: tuple[str, ...]
+) -> CrashFinding:
+    """Return what may begin there: a function that is called first has its place in a page."""
+    left_out = {*program.left_out}
+    pc = report.frames[0].pc
+    names = [
+        each.name
+        for each in program.table.functions
+        if each.name in left_out
+        and program.is_reserved(each.address)
+        and not (each.address - pc) % PAGE_BYTES
+    ]
+    if not names:
+        return _make_unknown(
+            f"no deferred function of {program.name} begins at its place in a page"
+        )
+    return _make_deferred(names, program, report, (*doubts, _NOT_PLACED))
+
+
+def _make_deferred(
+    names: Sequence[str], program: TrimmedProgram, report: CrashReport, doubts: tuple[str, ...]
+) -> CrashFinding:
+    why = (*doubts, _FOLDED) if len(names) > 1 and _NOT_PLACED not in doubts else doubts
+    return CrashFinding(
+        cause=CrashCause.CANDIDATES if why else CrashCause.LEFT_OUT,
+        text="it is deferred, and the rest could not be used",
+        program=program.name,
+        candidates=_unique(map(_candidate, names)),
+        why_several=tuple(dict.fromkeys(why)),
+        stack=_stack(report, program),
     )
 
 
 def _doubt_stack(
     finding: CrashFinding, report: CrashReport, programs: Sequence[TrimmedProgram]
 ) -> CrashFinding:
+    """Doubt that trimming is not at fault if a frame is at a trap, as below a handler of signals."""
     if finding.cause is not CrashCause.NOT_TRIMMING:
         return finding
-    for frame in report.frames:
-        file, ids = locate_file(frame, report)
-        for program in programs:
-            same = any(_is_part(id_, program.build_id, _FEWEST_DIGITS) for id_ in ids)
-            if same or (not ids and (not file or _may_be(program.name, frame, file_name(file)))):
-                at = filter(program.is_trap, find_site(frame, report, program).addresses)
-                if any(_left_out_at(each, program)[0] for each in at):
-                    doubts = dict.fromkeys((*finding.why_several, _TRAP_ON_STACK))
-                    return replace(finding, why_several=tuple(doubts))
+    if any(_is_at_trap(each, report, program) for each in report.frames for program in programs):
+        doubts = dict.fromkeys((*finding.why_several, _TRAP_ON_STACK))
+        return replace(finding, why_several=tuple(doubts))
     return finding
+
+
+def _is_at_trap(frame: CrashFrame, report: CrashReport, program: TrimmedProgram) -> bool:
+    file, ids = locate_file(frame, report)
+    if ids:
+        its = any(is_part(each, program.build_id, FEWEST_DIGITS) for each in ids)
+    else:
+        its = not file or _may_be(program.name, frame, file_name(file))
+    if not its:
+        return False
+    traps = filter(program.is_trap, find_site(frame, report, program).addresses)
+    return any(_left_out_at(each, program)[0] for each in traps)
 
 
 def _choose(
     report: CrashReport, programs: Sequence[TrimmedProgram], nameless: Sequence[str]
 ) -> CrashFinding | tuple[list[TrimmedProgram], tuple[str, ...]]:
+    """Return the programs of which the crash may be, and why it is not certain that it is."""
     frame = report.frames[0]
     file, ids = locate_file(frame, report)
-    doubts = (*report.doubts, *((_NOT_WHOLE,) if not frame.whole else ()))
+    doubts = report.doubts
     if len(ids) > 1:
         doubts = (*doubts, _SEVERAL_IDS)
-    for digits in (_SURE_DIGITS, _FEWEST_DIGITS):
-        same = [e for e in programs if any(_is_part(i, e.build_id, digits) for i in ids)]
-        if same:
-            part = digits == _FEWEST_DIGITS
-            return same[: None if part else 1], (*doubts, *((_PART_OF_ID,) if part else ()))
+    whole = [each for each in programs if any(is_part(i, each.build_id) for i in ids)]
+    if whole:
+        return whole[:1], doubts
+    part = [e for e in programs if any(is_part(i, e.build_id, FEWEST_DIGITS) for i in ids)]
+    if part:
+        return part, (*doubts, _PART_OF_ID)
     name = file_name(file)
     anywhere = not file or file.endswith(".apk")
     named = [program for program in programs if anywhere or _may_be(program.name, frame, name)]
@@ -189,30 +316,33 @@ def _choose(
     if unread:
         text = f"{unread[0]} was trimmed, and there are no symbols of it that can be read"
         return CrashFinding(cause=CrashCause.UNKNOWN, text=text, hint=_NO_SYMBOLS)
-    shown = ", ".join(sorted(ids))
-    if not named and not frame.whole:
-        text = f"{_NOT_WHOLE}: {frame.text[:200]}"
-        return CrashFinding(cause=CrashCause.UNKNOWN, text=text, hint=_GIVE_ALL)
     if not named:
         known = ", ".join(program.name for program in programs)
         text = f"it crashed in {name}, and what was trimmed is {known}"
         return _make_cleared(text, doubts=doubts if ids else (*doubts, _RENAMED))
     if ids:
+        shown = ", ".join(sorted(ids))
         known = ", ".join(each.build_id or "none" for each in named)
         what = "another file or build" if anywhere else f"another build of {name}"
         text = f"{what} crashed: its build id is {shown}, here {known}"
         return CrashFinding(cause=CrashCause.UNKNOWN, text=text, hint=OTHER_RESULTS)
     doubts = (*doubts, _NO_BUILD_ID)
-    others = f"it may be of {', '.join(nameless)}, of which there are no symbols that can be read"
-    return named, (*doubts, others) if anywhere and nameless else doubts
+    if anywhere and nameless:
+        others = ", ".join(nameless)
+        return named, (
+            *doubts,
+            f"it may be of {others}, of which there are no symbols that can be read",
+        )
+    return named, doubts
 
 
-def _is_part(found: str, build_id: str, digits: int) -> bool:
-    if len(found) < min(digits, len(build_id) or digits):
-        return False
-    raw = bytes.fromhex(build_id[:32])  # as Breakpad writes it, before the age of a file
-    debug_id = b"".join((raw[3::-1], raw[5:3:-1], raw[7:5:-1], raw[8:])).hex()
-    return found[:32] == debug_id or build_id.startswith(found) or build_id.endswith(found)
+def list_build_ids(report: CrashReport) -> frozenset[str]:
+    """Return the build ids by which the trim of a report is found, of each of its crashes."""
+    found: set[str] = set()
+    for crash in (report, *report.later):
+        own = locate_file(crash.frames[0], crash)[1]
+        found |= own or {id_ for each in crash.frames for id_ in locate_file(each, crash)[1]}
+    return frozenset(found)
 
 
 def _may_be(program: str, frame: CrashFrame, name: str) -> bool:
@@ -227,35 +357,25 @@ def _look_up_in(
     program: TrimmedProgram, report: CrashReport, doubts: tuple[str, ...]
 ) -> CrashFinding:
     site = find_site(report.frames[0], report, program)
-    stack = _stack(report, program)
-    gone = {e.name for at in site.addresses for e in program.table.at(at)} & {*program.left_out}
-    if gone and not any(program.word(at, 1) for at in site.addresses):
-        return CrashFinding(
-            cause=CrashCause.CANDIDATES if doubts or gone - {min(gone)} else CrashCause.LEFT_OUT,
-            text="it is deferred, and the rest could not be used",
-            program=program.name,
-            candidates=_unique(map(_candidate, gone)),
-            why_several=doubts,
-            stack=stack,
-        )
+    deferred = tuple(each for each in site.addresses if program.is_reserved(each))
+    if deferred:
+        why = (*doubts, site.why_several) if site.why_several else doubts
+        return _find_deferred(deferred, program, report, why)
     if not any(program.word(at, 1) for at in site.addresses):
-        return CrashFinding(
-            cause=CrashCause.UNKNOWN,
-            text=f"the address {report.frames[0].pc:#x} is nowhere in the code of {program.name}",
-            program=program.name,
-            hint=_GIVE_ALL,
-        )
-    traps = tuple(each for each in site.addresses if program.is_trap(each))
+        address = f"{report.frames[0].pc:#x}"
+        text = f"the address {address} is nowhere in the code of {program.name}"
+        return replace(_make_unknown(text), program=program.name)
     if site.why_several:
         doubts = (*doubts, site.why_several)
+    stack = _stack(report, program)
+    traps = [each for each in site.addresses if program.is_trap(each)]
     if not traps:
-        stubs = [e for at in site.addresses for e in program.table.at(at) if is_stub(e.name)]
-        if stubs or any(program.is_trap(at + step) for at in site.addresses for step in _STEPS):
+        if _is_next_to_trap(site, program):
             doubts = (*doubts, _NEXT_TO_TRAP)
         return _make_cleared(_describe_place(site, program), program.name, stack, doubts)
     candidates: list[CrashCandidate] = []
-    for address in traps:
-        found, why = _left_out_at(address, program)
+    for trap in traps:
+        found, why = _left_out_at(trap, program)
         candidates += found
         doubts = (*doubts, *why)
     if not candidates:
@@ -271,6 +391,15 @@ def _look_up_in(
         why_several=tuple(dict.fromkeys(doubts)),
         stack=stack,
     )
+
+
+def _is_next_to_trap(site: CrashSite, program: TrimmedProgram) -> bool:
+    for address in site.addresses:
+        if any(is_stub(each.name) for each in program.table.at(address)):
+            return True
+        if any(program.is_trap(address + step) for step in _STEPS):
+            return True
+    return False
 
 
 def _left_out_at(
@@ -348,88 +477,12 @@ def _make_cleared(
     )
 
 
+def _make_unknown(text: str) -> CrashFinding:
+    return CrashFinding(cause=CrashCause.UNKNOWN, text=text, hint=_GIVE_ALL)
+
+
 def _unique(candidates: Iterable[CrashCandidate]) -> tuple[CrashCandidate, ...]:
     return tuple(sorted({*candidates}, key=lambda each: (each.kind, each.name, each.linkage_name)))
-
-
-class CrashSite(Value):
-    addresses: tuple[int, ...]
-    """Sorted; more than one if the report does not decide between them."""
-    why_several: str = ""
-
-
-def find_site(frame: CrashFrame, report: CrashReport, program: TrimmedProgram) -> CrashSite:
-    if not frame.absolute:
-        if not frame.offset or frame.build_id:
-            return CrashSite(addresses=(frame.pc,))
-        # Older reports count from the mapping, newer ones from the beginning of the ELF file.
-        other = program.address_of(frame.pc + frame.offset)
-        why = "an older report may count from the mapping, or from the file"
-        return _several((frame.pc, *(() if other is None else (other,))), why)
-    mapping = _mapping_at(frame, report)
-    if mapping is not None:
-        return _locate(frame.pc, mapping, program)
-    why = "the report does not say where the program was loaded: these have the place in a page"
-    if program.is_fixed or program.word(frame.pc, 1) or program.table.at(frame.pc):
-        sure = program.is_fixed or not frame.file
-        return CrashSite(addresses=(frame.pc,), why_several="" if sure else why)
-    same = tuple(trap for trap in program.traps if not (trap - frame.pc) % _PAGE_BYTES)
-    return CrashSite(addresses=same, why_several=why)
-
-
-def locate_file(frame: CrashFrame, report: CrashReport) -> tuple[str, frozenset[str]]:
-    """Return file and build ids at a frame: what it says itself, or else lists of the report."""
-    mapping = _mapping_at(frame, report) if frame.absolute else None
-    file = frame.file or (mapping.file if mapping else "")
-    if frame.build_id or not file:
-        return file, frozenset({frame.build_id} - {""})
-    named = [each for each in report.mappings if each.build_id]
-    bare = [e for e in named if "/" not in file or "/" not in e.file]  # others are other files
-    found = (
-        {mapping.build_id} - {""} if mapping else None,
-        {each.build_id for each in named if each.file == file},
-        {each.build_id for each in bare if file_name(each.file) == file_name(file)},
-    )
-    return file, frozenset(next(filter(None, found), ()))
-
-
-def file_name(path: str) -> str:
-    return re.split(r"[/!]", path)[-1]
-
-
-def _mapping_at(frame: CrashFrame, report: CrashReport) -> MappedFile | None:
-    """Return what is mapped at a frame: of files whose end is not known, the nearest one."""
-    found = [
-        mapping
-        for mapping in report.mappings
-        if mapping.executable
-        and mapping.start <= frame.pc < mapping.end
-        and (mapping.offset is not None or file_name(frame.file) in ("", file_name(mapping.file)))
-    ]
-    return max(found, key=lambda each: (each.offset is not None, each.start), default=None)
-
-
-def _locate(pc: int, mapping: MappedFile, program: TrimmedProgram) -> CrashSite:
-    within = pc - mapping.start
-    if mapping.offset is None:
-        return CrashSite(addresses=(within + program.first_address,))
-    if any(mark in mapping.file for mark in _APK):
-        # The file begins somewhere in the APK: a mapping begins with the page of a segment.
-        starts = {
-            each.address - each.address % page
-            for each in program.code
-            for page in _PAGES_BYTES[: 1 if program.machine == X86_64 else None]
-            if page <= max(each.alignment, _PAGE_BYTES)
-        }
-        why = "the report does not say which part of the file the mapping has"
-        return _several((start + within for start in starts), why)
-    address = program.address_of(mapping.offset + within)
-    return CrashSite(addresses=() if address is None else (address,))
-
-
-def _several(addresses: Iterable[int], why: str) -> CrashSite:
-    found = tuple(sorted({*addresses}))
-    return CrashSite(addresses=found, why_several=why if len(found) > 1 else "")
 
 
 def nearest_scenario(finding: CrashFinding, keep: KeepSet) -> ScenarioRecord | None:

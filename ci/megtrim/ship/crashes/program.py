@@ -54,6 +54,23 @@ class TrimmedProgram(Value):
     def code(self) -> tuple[Segment, ...]:
         return tuple(each for each in self._loaded if each.flags & EXECUTABLE)
 
+    @cached_property
+    def reserved(self) -> tuple[Segment, ...]:
+        """Where deferred functions have their addresses: it has no bytes in the file."""
+        empty = [each for each in self._loaded if each.memory_bytes and not each.size_bytes]
+        return tuple(each for each in empty if self._has_left_out(each))
+
+    def is_reserved(self, address: int) -> bool:
+        return any(0 <= address - each.address < each.memory_bytes for each in self.reserved)
+
+    def _has_left_out(self, segment: Segment) -> bool:
+        left_out = {*self.left_out}
+        end = segment.address + segment.memory_bytes
+        return any(
+            segment.address <= each.address < end and each.name in left_out
+            for each in self.table.functions
+        )
+
     @property
     def first_address(self) -> int:
         first = min((each.address for each in self._loaded), default=0)

@@ -1,7 +1,7 @@
 """Reads the report of a crash: a tombstone, what a crash reporter shows, a debugger, an address.
 
-The text may be damaged or hostile, so lines and values are bounded. What is not understood is
-passed over, and what that leaves open is a doubt. Pure.
+It may be damaged or hostile, so lines and values are bounded. A line that looks like the frame where
+it crashed, and is none of a known shape, is kept: such a report cannot be looked up. Pure.
 """
 
 from __future__ import annotations
@@ -13,38 +13,37 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 from megtrim.libs.util.errors import InputError
-from megtrim.libs.util.value import Value
 from megtrim.ship.crashes.frames import CrashFrame, MappedFile, read_frame, read_mapping
+from megtrim.ship.crashes.kernel_log import KernelLine, read_kernel_line
+from megtrim.ship.crashes.minidump_text import is_machine_text, parse_machine_text
+from megtrim.ship.crashes.report_values import (
+    ANY_THREAD,
+    ELSEWHERE,
+    MAX_CRASHES,
+    MAX_FRAMES,
+    SENT,
+    SIGNALS,
+    TOO_MANY,
+    CrashReport,
+)
+from megtrim.ship.crashes.services import SERVICES, ShapeError, read_service
+from megtrim.ship.crashes.tombstone import parse_tombstone
 
 MAX_REPORT_BYTES = 8 * 1024 * 1024
 _MAX_LINE = 2000
-_MAX_FRAMES = 256
 _MAX_MAPPINGS = 20_000
-_MAX_CRASHES = 100
 _HINT = (
-    "expected a tombstone, lines of logcat with `pc` or `fault addr`, or an address such as 0x1a2b4"
+    "expected a tombstone, lines of logcat with `pc` or `fault addr`, the report of a crash service, "
+    "or an address such as 0x1a2b4"
+)
+_JSON_HINT = (
+    f"read are {', '.join(sorted({name.partition(',')[0] for name in SERVICES}))}, and JSON that has "
+    "the lines of a report in it; or give the report as text"
 )
 _FIRST_LOST = "the report does not show the first frame, where it crashed"
-_ANY_THREAD = "the report does not say which of its threads crashed"
-_SENT = "the signal was sent by a program, as handlers of signals do: it crashed elsewhere"
 _IN_HANDLER = "the stack was taken in a handler of the signal"
-_TOO_MANY = f"the report has more than {_MAX_CRASHES} crashes"
 _SIGNALS_DIFFER = "the report names several signals"
-_UNREAD = "a line that looks like a frame was not understood"
-_ELSEWHERE = "its registers or fault address are of another place than the first frame"
 
-SIGNALS = {
-    "SIGILL": 4,
-    "SIGTRAP": 5,
-    "SIGABRT": 6,
-    "SIGBUS": 7,
-    "SIGFPE": 8,
-    "SIGKILL": 9,
-    "SIGSEGV": 11,
-    "SIGPIPE": 13,
-    "SIGTERM": 15,
-    "SIGSYS": 31,
-}
 _SAYS_SIGNAL = tuple(
     re.compile(each, re.ASCII | re.IGNORECASE)
     for each in (
@@ -71,6 +70,7 @@ _PC = re.compile(r"\b(?:pc|rip):?\s+(?:0x)?([0-9a-f]{8,16})\b")
 _REGISTERS = re.compile(
     r"(?!.*#\d).*\b(?:lr|sp|rip|[xr]\d\d?|pstate|pst|cpsr):?\s+(?:0x)?[0-9a-f]{8,16}\b.*", re.ASCII
 )
+_CALLER = re.compile(r"\b(?:lr|x30|r30):?\s+(?:0x)?([0-9a-f]{8,16})\b")
 _ADDRESS = re.compile(r"0x([0-9a-fA-F]{1,16})")
 _PROCESS = re.compile(r"pid: ?(\d{1,9})\b.*|.*\bpid (\d{1,9}) \(.*", re.IGNORECASE)
 _THREAD = re.compile(r"(\*)?\s*thread #?\d+\b(.*(?:\(crashed\)|received signal))?.*", re.IGNORECASE)
@@ -79,18 +79,15 @@ _HANDLER = re.compile(
     r".*(?:sigreturn|restore_rt|<signal handler called>|\[vdso)"
 )
 _SENT_CODE = re.compile(r".*signal.*\bcode:? -\d|.*\bSI_(?:USER|QUEUE|T?KILL)\b", re.IGNORECASE)
+_STACK_OF_THREAD = re.compile(r"Stack trace of thread \d+:", re.IGNORECASE)
+_BEGINS_AS_JSON = re.compile(r"\s*\[?\s*\{\s*\"")
+_FIRST_TAGS = frozenset({b"\x08", b"\x12", b"\x1a"})
+"""The first field of a tombstone: the processor, or what follows it if that is the first one."""
+_PAGE_BYTES = 4096
 _LIKE_FRAME = re.compile(r"(?:.*\s)?#0{1,3}[\s:]|pc:?\s.*[/!]", re.IGNORECASE)
 _OTHER_THREADS = re.compile(
     r"--- --- ---.*|Other thread info:.*|-+ +P R O C E S S +-+", re.IGNORECASE
 )
-
-
-class CrashReport(Value):
-    signal: int | None
-    frames: tuple[CrashFrame, ...]
-    mappings: tuple[MappedFile, ...] = ()
-    doubts: tuple[str, ...] = ()
-    later: tuple[CrashReport, ...] = ()
 
 
 def parse_address(text: str) -> CrashReport:
@@ -104,12 +101,46 @@ def parse_address(text: str) -> CrashReport:
 
 def parse_report(data: bytes, *, source: str) -> CrashReport:
     """Parse a report. Raises InputError for one in which nothing says where it crashed."""
+    if _is_tombstone(data):
+        return parse_tombstone(data[: MAX_REPORT_BYTES + 1], source=source)
+    text = _decode(data[:MAX_REPORT_BYTES])
+    if text.lstrip()[:1] in ("{", "["):
+        try:
+            document = _parse_json(text)
+            report = read_service(document)
+        except (ShapeError, RecursionError) as error:
+            msg = f"{source}: {error}"
+            raise InputError(msg, hint=_JSON_HINT) from None
+        if report is not None:
+            return report
+        if document is not None:
+            # An address alone is none of a report: JSON has many.
+            texts = "\n".join(_texts(document)).splitlines()
+            text = "\n".join(each for each in texts if _ADDRESS.fullmatch(each.strip()) is None)
+    return _parse_text(text, source)
+
+
+def _parse_text(text: str, source: str) -> CrashReport:
+    lines = [*_lines(text)]
+    bare = [line for _, line in lines]
+    if is_machine_text(bare):
+        found = parse_machine_text(bare)
+        if isinstance(found, CrashReport):
+            return found
+        msg = f"{source}: a line of minidump_stackwalk -m was not understood: {found[:200]}"
+        raise InputError(msg, hint=_HINT)
+    return _parse_lines(lines, source)
+
+
+def _parse_lines(lines: list[tuple[str, str]], source: str) -> CrashReport:
     processes: dict[str, list[_Crash]] = {}
-    for process, line in _lines(data):
+    for process, line in lines:
         crashes = processes.setdefault(process, [_Crash()])
         if not crashes[-1].take(line):
-            crashes[_MAX_CRASHES:] = []
-            crashes.append(_Crash(many=len(crashes) == _MAX_CRASHES))
+            many = len(crashes) > MAX_CRASHES
+            if many:
+                crashes.pop()
+            crashes.append(_Crash(many=many))
             crashes[-1].take(line)
     found = [crash for crashes in processes.values() for crash in crashes]
     framed = [crash for crash in found if crash.frames]
@@ -118,6 +149,10 @@ def parse_report(data: bytes, *, source: str) -> CrashReport:
     reports = [*framed, *(each for each in found if not each.frames and each.pid not in pids)]
     done = [report for crash in reports if (report := crash.report()) is not None]
     if not done:
+        unread = next((crash.unread for crash in found if crash.unread), "")
+        if unread:
+            msg = f"{source}: a line that looks like a frame was not understood: {unread[:200]}"
+            raise InputError(msg, hint=_HINT)
         signal = next((each for crash in found for each in crash.signals), None)
         what = f"it ended with signal {signal}, " if signal else ""
         msg = f"{source}: {what}no address in it says where it crashed"
@@ -139,7 +174,8 @@ class _Crash:
     _unsure: bool = False
     _handled: bool = False
     _sent: bool = False
-    _unread: bool = False
+    _caller: int | None = None
+    unread: str = ""
     many: bool = False
 
     def take(self, line: str) -> bool:
@@ -155,6 +191,8 @@ class _Crash:
             self._handled = True  # those before it are the handler's
         elif _REGISTERS.fullmatch(line):
             self._read_words(line)
+        elif (entry := read_kernel_line(line)) is not None:
+            return self._add_kernel(entry)
         elif (frame := read_frame(line)) is not None:
             return self._add(frame)
         elif not _LIKE_FRAME.match(line) and (mapping := read_mapping(line)) is not None:
@@ -172,29 +210,36 @@ class _Crash:
         at = self._pc
         if at is None and signals and signals <= {4, 5} and not self._sent:
             at = self._fault
-        moved = at is not None and any((at - frame.pc) & 0xFFF for frame in frames[:1])
         if not frames:
-            if at is None and len(self._addresses) == 1:
-                (at,) = self._addresses
+            if at is None and len(self._addresses) == 1 and not self.unread:
+                at = self._addresses[0]
             if at is None:
                 return None
             frames = [CrashFrame(pc=at, file="", absolute=True)]
-        unnumbered = frames[0].number is None and len(frames) > 1
+        first = frames[0]
+        moved = at is not None and (at - first.pc) % _PAGE_BYTES != 0
+        if first.memory and not first.absolute and at is not None and not moved:
+            frames = [replace(first, pc=at, absolute=True), *frames[1:]]
+        unnumbered = first.number is None and len(frames) > 1
+        unread = self.unread
+        if first.number and not self._handled:
+            unread = unread or f"{_FIRST_LOST}: it begins with frame {first.number}"
         doubts = {
-            _FIRST_LOST: not self._handled and (bool(frames[0].number) or unnumbered),
+            _FIRST_LOST: unnumbered and not self._handled,
             _IN_HANDLER: self._handled,
-            _SENT: self._sent and bool(signals & {4, 5}),
-            _ANY_THREAD: self._unsure,
-            _UNREAD: self._unread,
-            _ELSEWHERE: moved and not self._handled,
+            SENT: self._sent and bool(signals & {4, 5}),
+            ANY_THREAD: self._unsure,
+            ELSEWHERE: moved and not self._handled,
             _SIGNALS_DIFFER: len(signals) > 1,
-            _TOO_MANY: self.many,
+            TOO_MANY: self.many,
         }
         return CrashReport(
             signal=self.signals[0] if len(signals) == 1 else None,
             frames=tuple(frames),
             mappings=tuple(self._mappings),
             doubts=tuple(text for text, holds in doubts.items() if holds),
+            caller=self._caller,
+            unread=unread,
         )
 
     def _enter_thread(self, line: str) -> None:
@@ -208,9 +253,11 @@ class _Crash:
             self._unsure = True
         elif heading or _OTHER_THREADS.fullmatch(line):
             self._elsewhere = True
+        elif self.frames and _STACK_OF_THREAD.fullmatch(line):
+            self._elsewhere = True
 
     def _add(self, frame: CrashFrame) -> bool:
-        if self._elsewhere or len(self.frames) >= _MAX_FRAMES:
+        if self._elsewhere or len(self.frames) >= MAX_FRAMES:
             return True
         if frame.number is not None and self.frames:
             same = {each.pc for each in self.frames if each.number == frame.number}
@@ -219,10 +266,21 @@ class _Crash:
         self.frames.append(frame)
         return True
 
+    def _add_kernel(self, entry: KernelLine) -> bool:
+        if self.frames:
+            return False
+        self.frames.append(entry.frame)
+        if entry.signal is not None:
+            self.signals.append(entry.signal)
+        if entry.mapping is not None:
+            self._mappings.append(entry.mapping)
+        return True
+
     def _read_words(self, line: str) -> None:
         if self._elsewhere:
             return
-        self._unread = self._unread or _LIKE_FRAME.match(line) is not None
+        if not self.unread and _LIKE_FRAME.match(line):
+            self.unread = line
         if not self.frames:
             self.signals += _read_signals(line)
             self._sent = self._sent or _SENT_CODE.match(line) is not None
@@ -230,12 +288,14 @@ class _Crash:
             self._fault = int(fault[1], 16)
         if self._pc is None and (pc := _PC.search(line)):
             self._pc = int(pc[1], 16)
+        if self._caller is None and (caller := _CALLER.search(line)):
+            self._caller = int(caller[1], 16)
         if (alone := _ADDRESS.fullmatch(line)) and len(self._addresses) < 2:
             self._addresses.append(int(alone[1], 16))
 
 
-def _lines(data: bytes) -> Iterator[tuple[str, str]]:
-    text = _COLOURS.sub("", _decode(data[:MAX_REPORT_BYTES]))
+def _lines(text: str) -> Iterator[tuple[str, str]]:
+    text = _COLOURS.sub("", text)
     for whole in text.replace("\\n", "\n").replace("\\t", " ").splitlines():
         # What a terminal obeys would be shown with the name of a file.
         shown = "".join(
@@ -248,20 +308,52 @@ def _lines(data: bytes) -> Iterator[tuple[str, str]]:
             yield process, line if len(line) <= _MAX_LINE else f"{line[:_MAX_LINE]}\ufffd"
 
 
+def _is_tombstone(data: bytes) -> bool:
+    """Return whether it is no text, but may be protobuf, which has no mark of its own."""
+    if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) or _is_utf16(data):
+        return False
+    return data[:1] in _FIRST_TAGS or b"\0" in data[:_MAX_LINE]
+
+
+def _is_utf16(data: bytes) -> bool:
+    every_second = data[1:400:2]
+    return every_second.count(0) > len(every_second) // 2
+
+
 def _decode(data: bytes) -> str:
-    """Return the text, whatever it is encoded in; that of a JSON document as lines of its own."""
     if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-        text = data.decode("utf-16", "replace")
-    elif data[1:400:2].count(0) > len(data[1:400:2]) // 2:
-        text = data.decode("utf-16-le", "replace")
-    else:
-        text = data.decode("utf-8-sig", "replace")
-    if text.lstrip()[:1] in ("{", "["):
+        return data.decode("utf-16", "replace")
+    if _is_utf16(data):
+        return data.decode("utf-16-le", "replace")
+    return data.decode("utf-8-sig", "replace")
+
+
+def _parse_json(text: str) -> object:
+    """Return a document, or all that stand in lines of their own; None if it only begins so."""
+    try:
+        return json.loads(text, object_pairs_hook=_unique)
+    except ShapeError:
+        raise
+    except ValueError:
+        pass
+    lines = [line for line in text.splitlines() if line.strip()]
+    if len(lines) > 1 and all(line.startswith("{") and line.endswith("}") for line in lines):
         try:
-            return "\n".join(_texts(json.loads(text)))
-        except (ValueError, RecursionError):
-            pass  # no JSON, although it begins so
-    return text
+            return [json.loads(line, object_pairs_hook=_unique) for line in lines]
+        except json.JSONDecodeError:
+            pass
+    if _BEGINS_AS_JSON.match(text):
+        msg = "it begins as JSON, and is damaged or cut short"
+        raise ShapeError(msg)
+    return None
+
+
+def _unique(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        msg = "an object in the JSON has a key twice"
+        raise ShapeError(msg)
+    return found
 
 
 def _texts(value: object) -> Iterator[str]:

@@ -18,6 +18,7 @@ from megtrim.libs.elf.layout import parse_build_id
 from megtrim.libs.elf.symbol_table import FunctionTable, read_linked, read_table
 from megtrim.libs.util.errors import InputError
 from megtrim.libs.util.value import Value
+from megtrim.ship.crashes.build_ids import is_part
 from megtrim.ship.crashes.program import TrimmedProgram
 
 _BINARIES = "bin/"
@@ -35,7 +36,8 @@ def read_newest(store: Store, build_ids: Collection[str] = ()) -> FinishedTrim:
 
     def fits(folder: StageFolder) -> bool:
         files = (folder.file(f"{_BINARIES}{name}") for name in _list_programs(folder))
-        return any(parse_build_id(read_linked(file)) in build_ids for file in files)
+        own = [parse_build_id(read_linked(file)) for file in files]
+        return any(is_part(asked, each) for asked in build_ids for each in own if each)
 
     find = partial(store.previous, Stage.REDUCE, ReduceResult, task_name(REDUCED))
     reduced = (find(fits=fits) if build_ids else None) or find()

@@ -13,16 +13,15 @@ from megtrim.ship.crashes.lookup import (
     CrashCandidate,
     CrashCause,
     CrashFinding,
-    CrashSite,
-    find_site,
     keep_lines,
-    locate_file,
     look_up,
     nearest_scenario,
     scenario_lines,
 )
+from megtrim.ship.crashes.places import CrashSite, find_site, locate_file
 from megtrim.ship.crashes.program import TrimmedProgram
-from megtrim.ship.crashes.report import CrashReport, parse_address, parse_report
+from megtrim.ship.crashes.report import parse_address, parse_report
+from megtrim.ship.crashes.report_values import CrashReport
 from unit.engines.megengine.regions.test_keepset import scenario
 from unit.ship.crashes.made_programs import ID, STAYS, STUB_AT, folded, numbered, program, tombstone
 

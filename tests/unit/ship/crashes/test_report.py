@@ -177,7 +177,15 @@ def absolute(pc: int, file: str = "", number: int | None = None) -> CrashFrame:
         ("=> 0x5556789 in my::run(int) ()", absolute(0x5556789)),
         ("  * frame #0: 0x7b0012 a.so`run + 8", absolute(0x7B0012, "a.so", 0)),
         (" 0  a.so + 0x1234", CrashFrame(pc=0x1234, file="a.so", number=0)),
-        ("#00 pc 7b001234 <anonymous:7b000000>", absolute(0x7B001234, number=0)),
+        (
+            "#00 pc 7b001234 <anonymous:7b000000>",
+            replace(absolute(0x7B001234, number=0), memory="<anonymous:7b000000>"),
+        ),
+        (
+            "#00 pc 1234 <anonymous:7b000000>",
+            replace(absolute(0x7B001234, number=0), memory="<anonymous:7b000000>"),
+        ),
+        ("#00 pc 1234 [anon:.bss]", CrashFrame(pc=0x1234, file="", number=0, memory="[anon:.bss]")),
         ("signal 5\nlr  0x55002348\npc  0x55001234  0x55001234 <run>", absolute(0x55001234)),
         ("signal 5 (SIGTRAP), fault addr 0x7b12345678", absolute(0x7B12345678)),
         ("Reason:Signal:SIGTRAP(TRAP_BRKPT)@0x7b12345678", absolute(0x7B12345678)),

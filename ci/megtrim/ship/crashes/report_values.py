@@ -1,0 +1,38 @@
+"""What a report of a crash says, whoever wrote it, and why it may not be certain."""
+
+from __future__ import annotations
+
+from megtrim.libs.util.value import Value
+from megtrim.ship.crashes.frames import CrashFrame, MappedFile
+
+SIGNALS = {
+    "SIGILL": 4,
+    "SIGTRAP": 5,
+    "SIGABRT": 6,
+    "SIGBUS": 7,
+    "SIGFPE": 8,
+    "SIGKILL": 9,
+    "SIGSEGV": 11,
+    "SIGPIPE": 13,
+    "SIGTERM": 15,
+    "SIGSYS": 31,
+}
+MAX_FRAMES = 256
+MAX_CRASHES = 100
+SENT = "the signal was sent by a program, as handlers of signals do: it crashed elsewhere"
+ELSEWHERE = "its registers or fault address are of another place than the first frame"
+NO_REGISTERS = "the report does not have the register with the place of the crash"
+ANY_THREAD = "the report does not say which of its threads crashed"
+TOO_MANY = f"the report has more than {MAX_CRASHES} crashes"
+
+
+class CrashReport(Value):
+    signal: int | None
+    frames: tuple[CrashFrame, ...]
+    mappings: tuple[MappedFile, ...] = ()
+    doubts: tuple[str, ...] = ()
+    later: tuple[CrashReport, ...] = ()
+    caller: int | None = None
+    """Where the register for it says that the first frame was called, in the process."""
+    unread: str = ""
+    """A line that looks like the first frame, or one before it, and that was not understood."""
