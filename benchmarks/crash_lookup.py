@@ -22,7 +22,8 @@ from typing import Any
 import click
 
 from megtrim.core.chain.result_store import Store
-from megtrim.ship.crashes.lookup import CrashCause, look_up
+from megtrim.ship.crashes.finding import CrashCause
+from megtrim.ship.crashes.lookup import look_up
 from megtrim.ship.crashes.program import TrimmedProgram
 from megtrim.ship.crashes.report import parse_report
 from megtrim.ship.crashes.trimmed_programs import FinishedTrim, read_newest

@@ -18,7 +18,7 @@ from megtrim.core.cli.session.setup import open_session
 from megtrim.core.functions.linker_script import not_kept
 from megtrim.core.proof import trap_diagnosis
 from megtrim.libs.util.process import CompletedCommand
-from megtrim.ship.crashes.lookup import CrashCause
+from megtrim.ship.crashes.finding import CrashCause
 from megtrim.ship.crashes.trimmed_programs import read_newest
 from support.crash_reports import (
     find_program,

@@ -19,7 +19,8 @@ from integration.conftest import MakeProject
 from megtrim.core.chain.result_store import Store
 from megtrim.core.functions.linker_script import STUB
 from megtrim.libs.util.process import Command, ProcessRunner
-from megtrim.ship.crashes.lookup import CrashCause, CrashFinding, look_up
+from megtrim.ship.crashes.finding import CrashCause, CrashFinding
+from megtrim.ship.crashes.lookup import look_up
 from megtrim.ship.crashes.program import TrimmedProgram
 from megtrim.ship.crashes.report import parse_report
 from megtrim.ship.crashes.trimmed_programs import FinishedTrim, read_newest

@@ -17,7 +17,8 @@ from megtrim.libs.elf.layout import AARCH64, ARM
 from megtrim.libs.elf.symbol_names import readable
 from megtrim.libs.elf.symbol_table import Function
 from megtrim.libs.util.errors import InputError
-from megtrim.ship.crashes.lookup import CandidateKind, CrashCause, CrashFinding, look_up
+from megtrim.ship.crashes.finding import CandidateKind, CrashCause, CrashFinding
+from megtrim.ship.crashes.lookup import look_up
 from megtrim.ship.crashes.program import TrimmedProgram
 from megtrim.ship.crashes.report import parse_report
 from megtrim.ship.crashes.trimmed_programs import FinishedTrim

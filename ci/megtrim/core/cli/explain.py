@@ -30,15 +30,12 @@ from megtrim.engines.megengine.regions.region import Region
 from megtrim.libs.elf.symbol_names import readable, without_arguments
 from megtrim.libs.util.errors import InputError
 from megtrim.libs.util.input_files import read_bytes
+from megtrim.ship.crashes.finding import CandidateKind, CrashCause, CrashFinding, read_name
 from megtrim.ship.crashes.lookup import (
-    CandidateKind,
-    CrashCause,
-    CrashFinding,
     keep_lines,
     list_build_ids,
     look_up,
     nearest_scenario,
-    read_name,
     scenario_lines,
 )
 from megtrim.ship.crashes.report import MAX_REPORT_BYTES, parse_address, parse_report

@@ -1,4 +1,4 @@
-"""Whether a report's build id is that of a file: whole, cut short, or as Breakpad writes it. Pure."""
+"""Whether a build id of a report is that of a file: whole, cut, or in Breakpad's form. Pure."""
 
 from typing import Final
 

@@ -71,10 +71,10 @@ _GROUPS = tuple(
     )
 )
 _NAME = re.compile(r"[^\s\ufffd:;,()\[\]<>\"'`|*?\\]+")
-_MEMORY = re.compile(
-    r"<(?:unknown|anonymous(?::(?P<start>[0-9a-f]{1,16}))?)>|\[[^\]]+\]|n/a", _FLAGS
-)
+_MEMORY = re.compile(r"<(?:unknown|anonymous(?::(?P<start>[0-9a-f]{1,16}))?)>|\[[^\]]+\]", _FLAGS)
 """What stands where a file would, if the code was in memory of no file."""
+_NO_MODULE = "n/a"
+"""What systemd-coredump calls the module of code outside of files."""
 _LOADED = tuple(
     re.compile(each, _FLAGS)
     for each in (
@@ -168,10 +168,11 @@ def _mapping(found: Mapping[str, str | None], *, exclusive: bool) -> MappedFile:
     said = {name: text or "" for name, text in found.items()}
     start = said.get("start", "").replace("'", "")
     end = said.get("end", "").replace("'", "")
+    last = _LAST if start else 0
     if end:
-        last = int(end, 16) if exclusive else int(end, 16) + 1
-    else:
-        last = _LAST if start else 0
+        last = int(end, 16)
+    if end and not exclusive:
+        last += 1
     file = said.get("file", "")
     build_id = plain_id(said.get("id", ""))
     if "rest" in said:
@@ -212,6 +213,8 @@ def _frame(said: Mapping[str, str | None]) -> CrashFrame:
     memory = _MEMORY.fullmatch(file)
     if memory is not None:
         return _in_memory(frame, memory)
+    if file == _NO_MODULE and frame.address is not None:
+        return replace(frame, pc=frame.address, file="", absolute=True, within=False, memory=file)
     if not file:
         return replace(frame, absolute=True)
     return frame if is_clean_path(file) else replace(frame, whole=False)

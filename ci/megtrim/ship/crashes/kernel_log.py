@@ -1,4 +1,4 @@
-"""The line that Linux writes when a signal ends a program on x86: where it was, in which mapping. Pure.
+"""Reads the line that Linux writes when a signal ends a program on x86, with its mapping. Pure.
 
 `traps: app[4711] trap int3 ip:55d0c0de1234 sp:7ffc0 error:0 in app[55d0c0de0000+2000]`; newer ones
 have the place in the file first: `in app[1234,55d0c0de0000+2000]` (print_vma_addr in mm/memory.c).

@@ -1,7 +1,7 @@
-"""Where in a program a frame is, and of which file: by the frame, or by what the report has mapped.
+"""Where in a program a frame is, and of which file: by itself, or by what the report has mapped.
 
-Deferred functions are in memory of no file until their own file is there. An address in it is one of
-the program once it is known where the program was loaded. Pure.
+Deferred functions are in memory of no file until their own file is there. An address in it is one
+of the program once it is known where the program was loaded. Pure.
 """
 
 import re
@@ -174,10 +174,12 @@ def _mapping_at(frame: CrashFrame, report: CrashReport) -> MappedFile | None:
 
 def _locate(pc: int, mapping: MappedFile, program: TrimmedProgram) -> CrashSite:
     within = pc - mapping.start
-    if mapping.of_code or any(mark in mapping.file for mark in _APK) and mapping.offset is not None:
+    if mapping.of_code:
         return _locate_in_code(within, program)
     if mapping.offset is None:
         return CrashSite(addresses=(within + program.first_address,))
+    if any(mark in mapping.file for mark in _APK):
+        return _locate_in_code(within, program)
     address = program.address_of(mapping.offset + within)
     return CrashSite(addresses=() if address is None else (address,))
 

@@ -4,7 +4,8 @@ import re
 from collections.abc import Mapping, Sequence
 
 from megtrim.libs.util.errors import InputError
-from megtrim.ship.crashes.lookup import OTHER_RESULTS, read_name
+from megtrim.ship.crashes.finding import read_name
+from megtrim.ship.crashes.lookup import OTHER_RESULTS
 from megtrim.ship.crashes.program import TrimmedProgram
 
 MAX_RECORD_BYTES = 2**21

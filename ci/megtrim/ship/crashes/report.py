@@ -1,7 +1,7 @@
 """Reads the report of a crash: a tombstone, what a crash reporter shows, a debugger, an address.
 
-It may be damaged or hostile, so lines and values are bounded. A line that looks like the frame where
-it crashed, and is none of a known shape, is kept: such a report cannot be looked up. Pure.
+It may be damaged or hostile, so lines and values are bounded. A line that looks like the frame
+where it crashed, and is none of a known shape, is kept: such a report is not looked up. Pure.
 """
 
 from __future__ import annotations
@@ -33,12 +33,13 @@ MAX_REPORT_BYTES = 8 * 1024 * 1024
 _MAX_LINE = 2000
 _MAX_MAPPINGS = 20_000
 _HINT = (
-    "expected a tombstone, lines of logcat with `pc` or `fault addr`, the report of a crash service, "
-    "or an address such as 0x1a2b4"
+    "expected a tombstone, lines of logcat with `pc` or `fault addr`, the report of a crash "
+    "service, or an address such as 0x1a2b4"
 )
+_SERVICES = ", ".join(sorted({name.partition(",")[0] for name in SERVICES}))
 _JSON_HINT = (
-    f"read are {', '.join(sorted({name.partition(',')[0] for name in SERVICES}))}, and JSON that has "
-    "the lines of a report in it; or give the report as text"
+    f"JSON of {_SERVICES} is read, and JSON that has the lines of a report in it; or give the "
+    "report as text"
 )
 _FIRST_LOST = "the report does not show the first frame, where it crashed"
 _IN_HANDLER = "the stack was taken in a handler of the signal"
@@ -251,10 +252,12 @@ class _Crash:
             self._elsewhere = False
         elif heading and not self.frames:
             self._unsure = True
-        elif heading or _OTHER_THREADS.fullmatch(line):
+        elif heading or _OTHER_THREADS.fullmatch(line) or self._is_next_stack(line):
             self._elsewhere = True
-        elif self.frames and _STACK_OF_THREAD.fullmatch(line):
-            self._elsewhere = True
+
+    def _is_next_stack(self, line: str) -> bool:
+        """systemd-coredump lists the thread that crashed first."""
+        return bool(self.frames) and _STACK_OF_THREAD.fullmatch(line) is not None
 
     def _add(self, frame: CrashFrame) -> bool:
         if self._elsewhere or len(self.frames) >= MAX_FRAMES:

@@ -1,7 +1,7 @@
-"""Reads the JSON documents of crash services: each by its own schema, from which nothing is guessed.
+"""Reads the JSON documents of crash services: each by its own schema, and nothing is guessed.
 
-A document is of a service if it has the keys by which the service's schema is told from others. Then
-what says where it crashed is there as the schema has it, or the document is refused. Pure.
+A document is of a service if it has the keys by which the service's schema is told from others.
+Then what says where it crashed is there as the schema has it, or the document is refused. Pure.
 """
 
 import re

@@ -1,6 +1,6 @@
 """Reads tombstones in protobuf, which Android 12 and later write and hand to apps. Pure.
 
-Of the process that crashed: its signal, the frames and registers of the thread, and what was mapped.
+Of the process that crashed: the signal, frames and registers of the thread, and what was mapped.
 The numbers of fields are those of AOSP's system/core/debuggerd/proto/tombstone.proto:
 https://android.googlesource.com/platform/system/core/+/refs/heads/main/debuggerd/proto/tombstone.proto
 """

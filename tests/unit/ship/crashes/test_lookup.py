@@ -7,17 +7,9 @@ import pytest
 from megtrim.engines.megengine.regions.keepset import KeepSet, build_keep_set
 from megtrim.engines.megengine.regions.region import Region
 from megtrim.libs.elf.symbol_table import Function
+from megtrim.ship.crashes.finding import CandidateKind, CrashCandidate, CrashCause, CrashFinding
 from megtrim.ship.crashes.frames import CrashFrame, MappedFile
-from megtrim.ship.crashes.lookup import (
-    CandidateKind,
-    CrashCandidate,
-    CrashCause,
-    CrashFinding,
-    keep_lines,
-    look_up,
-    nearest_scenario,
-    scenario_lines,
-)
+from megtrim.ship.crashes.lookup import keep_lines, look_up, nearest_scenario, scenario_lines
 from megtrim.ship.crashes.places import CrashSite, find_site, locate_file
 from megtrim.ship.crashes.program import TrimmedProgram
 from megtrim.ship.crashes.report import parse_address, parse_report
@@ -134,12 +126,14 @@ def test_an_address_that_is_nowhere_says_nothing(build_id: str) -> None:
 @pytest.mark.parametrize(
     ("rest", "cause", "doubt"),
     [
-        ("/data/lib/app [what::0123]", "candidates", "not understood whole"),
+        ("/data/lib/app [what::0123]", "unknown", ""),
         ("/data/lib/app.1", "candidates", "no build id"),
-        ("/data/lib/app : Routine f in /src/f.c:3", "candidates", "not understood whole"),
+        ("/data/lib/app : Routine f in /src/f.c:3", "unknown", ""),
+        (f"/data/lib/app (BuildXd: {ID})", "unknown", ""),
+        ("n/a", "unknown", ""),
         ("/data/lib/ap", "candidates", "no build id"),
         ("/data/lib/bare.so.0", "unknown", ""),
-        (f"/data/lib/app (BuildId: {ID}", "candidates", "not understood whole"),
+        (f"/data/lib/app (BuildId: {ID}", "unknown", ""),
         (f"/data/lib/app (BuildId: {ID[:16]})", "candidates", "a part of the build id"),
         (f"/data/lib/app (BuildId: {ID[-20:]})", "candidates", "a part of the build id"),
         (f"/data/lib/app (BuildId: {'ff' * 8})", "unknown", ""),
@@ -173,15 +167,28 @@ AT_TRAP = f"pc {STUB_AT:x} /data/lib/app (BuildId: {ID})"
         f"signal 6 (SIGABRT), code -6 (SI_TKILL)\n{HANDLER}#01 {AT_TRAP}",
         f"signal 6 (SIGABRT)\n#00 pc 8 libc.so\n#01 pc 9 [vdso]\n#02 {AT_TRAP}",
         f"SIGTRAP\n{HANDLER}#01 pc 9 x.so\n#02 {AT_TRAP}",
-        f"SIGTRAP\n{HANDLER}#00 pc 0?3 /data/lib/app (BuildId: {ID})",
-        f"SIGTRAP\npc 1?\u00a0/data/lib/app (BuildId: {ID})\n{HANDLER[4:]}",
     ],
 )
 def test_a_trap_below_what_a_report_shows_first(text: str) -> None:
-    """A handler may have ended the process, or a line was damaged: nothing is cleared for sure."""
+    """A handler may have ended the process: nothing is cleared for sure."""
     finding = look_up(parse_report(text.encode(), source="t"), [numbered()])
     assert finding.cause is CrashCause.NOT_TRIMMING
     assert finding.why_several != ()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"SIGTRAP\n{HANDLER}#00 pc 0?3 /data/lib/app (BuildId: {ID})",
+        f"SIGTRAP\npc 1?\u00a0/data/lib/app (BuildId: {ID})\n{HANDLER[4:]}",
+        f"SIGTRAP\n#01 {AT_TRAP}",
+        f"SIGTRAP\n#00 pc {STAYS + 4:x} /data/lib/app (BuildId: {ID}) {{more}}",
+    ],
+)
+def test_a_line_that_was_not_understood_neither_blames_nor_clears(text: str) -> None:
+    finding = look_up(parse_report(text.encode(), source="t"), [numbered()])
+    assert (finding.cause, finding.candidates) == (CrashCause.UNKNOWN, ())
+    assert finding.text.startswith("the line of the crash was not understood whole: ")
 
 
 def test_of_several_crashes_what_was_left_out_counts() -> None:

@@ -54,7 +54,6 @@ def test_the_signal(line: str, signal: int | None) -> None:
 @pytest.mark.parametrize(
     ("text", "doubt"),
     [
-        ("#01 pc 1234 a.so", "does not show the first frame"),
         ("pc 1234 a.so\npc 1250 a.so", "does not show the first frame"),
         ("Thread 1:\n#00 pc 1234 a.so\nThread 2:\n#00 pc 1 b.so", "which of its threads"),
         ("signal 5 (SIGTRAP), code -6 (SI_TKILL)\n#00 pc 1234 a.so", "sent by a program"),
@@ -62,7 +61,6 @@ def test_the_signal(line: str, signal: int | None) -> None:
         ("#0 0x8 in f () from b\n#1  <signal handler called>\n#2 pc 1234 a.so", "in a handler"),
         ("signal 5 (SIGTRAP)\nsignal 11 (SIGSEGV)\n#00 pc 1234 a.so", "several signals"),
         ("Reason:Signal:SIGTRAP(SI_TKILL)@0x1\n#00 pc 1234 a.so", "sent by a program"),
-        ("#00 pc 1234 a.so\n#00 pc 1?3 a.so (BuildId: 01234567)", "like a frame was not"),
         ("signal 5 (SIGTRAP), fault addr 0x7123c\n#00 pc 1234 a.so", "are of another place"),
         ("pc: 0x0000007b00000238\n#00 pc 1234 a.so", "are of another place"),
     ],
@@ -134,9 +132,10 @@ def test_each_of_several_crashes() -> None:
         ("", "no address in it says where it crashed"),
         ("Trace/breakpoint trap", "it ended with signal 5, no address"),
         ("signal 11 (SIGSEGV), code 1, fault addr 0x10", "it ended with signal 11, no address"),
-        ("a[7]: trap invalid opcode ip:401136 sp:7ffc error:0 in a[401000+1000]", "no address"),
         ('{"frames": [{"addr": "0x12"}, {"addr": "0x34"}]}', "no address"),
-        ("at f(/lib/a.so:4660)\n#00 0004a214 f+12 /lib/a.so", "no address"),
+        ("at f(/lib/a.so:4660)", "no address"),
+        ("#00 0004a214 f+12 /lib/a.so", "looks like a frame was not understood: #00 0004"),
+        ("#0  0x0000007f8a2c3a14 main", "looks like a frame was not understood: #0  0x"),
     ],
 )
 def test_a_report_without_a_place(text: str, words: str) -> None:
