@@ -100,6 +100,7 @@ _MAPS = (
 )
 _LAST = (1 << 64) - 1
 _MAX_GROUPS = 16
+_LONGEST_NAME = 1000
 
 
 class CrashFrame(Value):
@@ -147,6 +148,13 @@ def read_mapping(line: str) -> MappedFile | None:
         if found is not None:
             return _mapping(found.groupdict(), exclusive=pattern is _MAPS[0])
     return None
+
+
+def printable(text: str) -> str:
+    """Return a name that no terminal obeys, of a bounded length."""
+    if len(text) > _LONGEST_NAME:
+        text = f"{text[:_LONGEST_NAME]}\ufffd"
+    return "".join(each if each.isprintable() else "\ufffd" for each in text)
 
 
 def memory_name(file: str) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from megtrim.ship.crashes.build_ids import is_part, plain_id
-from megtrim.ship.crashes.frames import CrashFrame, MappedFile, is_clean_path
+from megtrim.ship.crashes.frames import CrashFrame, MappedFile, is_clean_path, printable
 from megtrim.ship.crashes.report_values import ELSEWHERE, MAX_FRAMES, SIGNALS, CrashReport
 
 _HEX = re.compile(r"0x([0-9a-f]{1,16})", re.ASCII | re.IGNORECASE)
@@ -100,7 +100,7 @@ def _read_sentry_images(event: Json) -> tuple[MappedFile, ...]:
                 start=start,
                 end=start + size if size else _LARGEST,
                 offset=None,
-                file=str(each.get("code_file") or ""),
+                file=_text(each, "code_file"),
                 build_id=code_id or debug_id,
             )
         )
@@ -118,7 +118,7 @@ def _read_sentry_frame(frame: Json, images: Sequence[MappedFile]) -> CrashFrame:
     if start is not None and image is not None and image.start != _number(start, "image_addr"):
         msg = "image_addr of a frame is not that of the image in which it is"
         raise ShapeError(msg)
-    file = str(frame.get("package") or "")
+    file = _text(frame, "package")
     if image is not None:
         if file and _base(file) != _base(image.file):
             msg = f"package of a frame is {_base(file)[:80]!r}, and it is in {image.file[:80]!r}"
@@ -146,7 +146,7 @@ def _read_bugsnag_frame(number: int, frame: Json) -> CrashFrame:
     """``lineNumber`` is the address in the file, for there is no line of a source."""
     address = _number(frame.get("frameAddress"), "frameAddress")
     pc = _number(frame.get("lineNumber"), "lineNumber")
-    file = str(frame.get("file") or "")
+    file = _text(frame, "file")
     if not number and (address - pc) % _PAGE_BYTES:
         msg = "frameAddress and lineNumber of a frame are of different places"
         raise ShapeError(msg)
@@ -175,14 +175,21 @@ def read_crashlytics(row: Json) -> CrashReport:
         raise ShapeError(msg)
     frames = []
     for number, each in enumerate(listed):
-        file = str(each.get("library") or "")
+        file = _text(each, "library")
         pc = _number(each.get("offset"), "offset", decimal=True)
         address = _number(each.get("address"), "address", decimal=True)
         if not number and (address - pc) % _PAGE_BYTES:
             msg = "offset and address of a frame are of different places"
             raise ShapeError(msg)
         frames.append(
-            CrashFrame(pc=pc, file=file, number=number, text=file, whole=is_clean_path(file))
+            CrashFrame(
+                pc=pc,
+                file=file,
+                number=number,
+                text=file,
+                whole=is_clean_path(file),
+                within=True,
+            )
         )
     signal = SIGNALS.get(str(thread.get("signal_name") or "").upper())
     return CrashReport(signal=signal, frames=tuple(frames))
@@ -201,7 +208,7 @@ def read_backtrace(report: Json) -> CrashReport:
         msg = f"the stack of thread {main[:40]} is empty"
         raise ShapeError(msg)
     frames = [
-        _absolute(_number(each.get("address"), "address"), str(each.get("library") or ""))
+        _absolute(_number(each.get("address"), "address"), _text(each, "library"))
         for each in listed
     ]
     named = _strings(report.get("classifiers"))
@@ -222,7 +229,7 @@ def read_minidump(report: Json) -> CrashReport:
     frames = []
     for each in listed:
         pc = _number(each.get("offset"), "offset")
-        file = str(each.get("module") or "")
+        file = _text(each, "module")
         if file:
             offset = _number(each.get("module_offset"), "module_offset")
             bases = {module.start for module in modules if _base(module.file) == _base(file)}
@@ -241,7 +248,7 @@ def _read_module(module: Json) -> MappedFile:
         start=_number(module.get("base_addr"), "base_addr"),
         end=_number(module.get("end_addr"), "end_addr"),
         offset=None,
-        file=str(module.get("filename") or ""),
+        file=_text(module, "filename"),
         build_id=build_id,
     )
 
@@ -300,6 +307,14 @@ def _absolute(pc: int, file: str) -> CrashFrame:
         address=pc,
         memory="" if file else _OUTSIDE,
     )
+
+
+def _text(value: Json, key: str) -> str:
+    found = value.get(key)
+    if found is not None and not isinstance(found, str):
+        msg = f"{key} is no text"
+        raise ShapeError(msg)
+    return printable(found or "")
 
 
 def _base(file: str) -> str:

@@ -9,7 +9,13 @@ from typing import Final
 
 from megtrim.libs.util.errors import InputError
 from megtrim.ship.crashes.build_ids import plain_id
-from megtrim.ship.crashes.frames import CrashFrame, MappedFile, is_clean_path, memory_name
+from megtrim.ship.crashes.frames import (
+    CrashFrame,
+    MappedFile,
+    is_clean_path,
+    memory_name,
+    printable,
+)
 from megtrim.ship.crashes.protobuf import Message, WireError
 from megtrim.ship.crashes.report_values import (
     ELSEWHERE,
@@ -139,7 +145,7 @@ def _read_frames(thread: Message) -> tuple[CrashFrame, ...]:
 
 def _read_frame(number: int, frame: Message) -> CrashFrame:
     _expect_known(frame, _FRAME_FIELDS, f"frame {number}")
-    name = frame.text(_FILE)
+    name = printable(frame.text(_FILE))
     address = frame.number(_PC)
     if not address:
         msg = f"frame {number} has no pc (field {_PC})"
@@ -164,7 +170,7 @@ def _read_mapping(mapping: Message) -> MappedFile:
         start=mapping.number(_FIRST),
         end=mapping.number(_END),
         offset=mapping.number(_OFFSET),
-        file=mapping.text(_NAME),
+        file=printable(mapping.text(_NAME)),
         build_id=plain_id(mapping.text(_MAPPING_ID)),
         executable=bool(mapping.number(_EXECUTE)),
     )

@@ -1,0 +1,141 @@
+"""Each report, damaged in every single way: it is refused, or what is said of it is right.
+
+A report is *refused* if it is an error, or if it cannot be told what crashed. It is *right* if the
+truth is among what may have been left out, or if trimming is not at fault and nothing of it is.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+
+from megtrim.libs.util.errors import InputError
+from megtrim.ship.crashes.finding import CrashCause
+from megtrim.ship.crashes.lookup import look_up
+from megtrim.ship.crashes.report import parse_report
+from support.crash_documents import (
+    CERTAIN,
+    DOCUMENTS,
+    encode,
+    mutate_json,
+    mutate_proto,
+    proto_tombstone,
+)
+from support.crash_reports import LAYOUTS, FieldPlace, fill_layouts, judge, list_places
+from unit.ship.crashes.made_programs import STAYS, STUB_AT, numbered
+
+PROGRAM = replace(numbered(), name="libengine.so")
+SITES = {"first()": STUB_AT, "kern<3>": STUB_AT + 8}
+PLACES = list_places(PROGRAM, SITES, STAYS + 4)
+FEW = (PLACES[0], PLACES[2], PLACES[3])
+"""What was left out, what was kept, and another library."""
+
+
+def weigh(place: FieldPlace, data: bytes) -> str:
+    """Return ``refused``, ``right``, ``unsure`` or ``wrong``."""
+    try:
+        finding = look_up(parse_report(data, source="r"), [PROGRAM])
+    except InputError:
+        return "refused"
+    if finding.cause is CrashCause.UNKNOWN:
+        return "refused"
+    named = [each.name for each in finding.candidates]
+    if place.name in named or (not place.name and finding.cause is CrashCause.NOT_TRIMMING):
+        return "right"
+    return "unsure" if finding.why_several else "wrong"
+
+
+def mutate_text(text: str) -> Iterator[tuple[str, bytes]]:
+    lines = text.splitlines()
+    for at, line in enumerate(lines):
+        before = lines[:at]
+        after = lines[at + 1 :]
+        yield f"without line {at + 1}", "\n".join([*before, *after]).encode()
+        for changed in (line[: len(line) // 2], line[: len(line) * 3 // 4]):
+            yield (
+                f"line {at + 1} cut to {changed!r}",
+                "\n".join([*before, changed, *after]).encode(),
+            )
+        if after:
+            swapped = [*before, after[0], line, *after[1:]]
+            yield f"line {at + 1} behind the next", "\n".join(swapped).encode()
+        for found in re.finditer(r"\S+", line):
+            without = line[: found.start()] + line[found.end() :]
+            yield (
+                f"line {at + 1} without {found[0]!r}",
+                "\n".join([*before, without, *after]).encode(),
+            )
+        for found in re.finditer(r"[A-Za-z]{2,}", line):
+            if re.fullmatch(r"[0-9a-fA-F]+", found[0]) is None:
+                renamed = f"{line[: found.end()]}q{line[found.end() :]}"
+                yield f"line {at + 1}: {renamed!r}", "\n".join([*before, renamed, *after]).encode()
+    yield "of Windows", text.replace("\n", "\r\n").encode()
+    yield "backwards", "\n".join(reversed(lines)).encode()
+    for share in range(1, 12):
+        yield f"cut at {share}/12", text[: len(text) * share // 12].encode()
+
+
+@pytest.mark.parametrize("path", sorted(LAYOUTS.glob("*.txt")), ids=lambda each: each.stem)
+def test_a_damaged_text_is_refused_or_right(path: str) -> None:
+    count = Counter[str]()
+    said = []
+    for report in fill_layouts(list(FEW)):
+        if not report.title.startswith(f"{path.stem}:"):
+            continue
+        for what, data in mutate_text(report.text):
+            weighed = weigh(report.place, data)
+            count[weighed] += 1
+            if weighed in ("wrong", "unsure"):
+                said.append((weighed, report.title, what))
+    print(path.stem, dict(count))
+    assert said == []
+    assert count.total() > 100
+
+
+@pytest.mark.parametrize("name", DOCUMENTS)
+def test_a_service_is_read(name: str) -> None:
+    import json
+
+    for place in PLACES:
+        data = json.dumps(DOCUMENTS[name](place)).encode()
+        certain, lie = judge(place, data, [PROGRAM])
+        assert not lie, place.what
+        assert certain or name not in CERTAIN, place.what
+        assert weigh(place, data) in ("right", "refused")
+        if place.name:
+            assert weigh(place, data) == "right"
+
+
+@pytest.mark.parametrize("name", DOCUMENTS)
+def test_a_damaged_document_is_refused_or_right(name: str) -> None:
+    count = Counter[str]()
+    said = []
+    for place in FEW:
+        for what, data in mutate_json(DOCUMENTS[name](place)):
+            weighed = weigh(place, data)
+            count[weighed] += 1
+            if weighed in ("wrong", "unsure"):
+                said.append((weighed, place.what, what))
+    print(name, dict(count))
+    assert said == []
+
+
+def test_a_tombstone_in_protobuf_is_read() -> None:
+    for place in PLACES:
+        data = encode(proto_tombstone(place))
+        assert judge(place, data, [PROGRAM]) == (True, False), place.what
+
+
+def test_a_damaged_tombstone_in_protobuf_is_refused_or_right() -> None:
+    count = Counter[str]()
+    said = []
+    for place in FEW:
+        for what, data in mutate_proto(proto_tombstone(place)):
+            weighed = weigh(place, data)
+            count[weighed] += 1
+            if weighed in ("wrong", "unsure"):
+                said.append((weighed, place.what, what))
+    print("protobuf", dict(count))
+    assert said == []
