@@ -6,7 +6,7 @@ the register with the caller. Code that someone generates is in such memory, too
 of the program, an address in it is not known to be of one. Pure.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from megtrim.ship.crashes.finding import (
     FOLDED,
@@ -38,41 +38,54 @@ def look_up_in_memory(
     programs: Sequence[TrimmedProgram],
     nameless: Sequence[str],
 ) -> CrashFinding:
-    """Look up code in memory of no file: deferred functions are there while their file is missing.
-
-    Their trap is sent by the program itself: that is no doubt here.
-    """
-    frame = report.frames[0]
+    """Return what a crash in memory of no file was. Its trap is sent by the program itself."""
     doubts = tuple(each for each in report.doubts if each != SENT)
-    deferring = [program for program in programs if program.reserved]
-    not_placed = []
-    unsure = []
-    for program in deferring:
-        loads = find_loads(report, program)
-        if not loads or not frame.absolute:
-            not_placed.append(program)
-            continue
-        sure = all(loads.values()) and len(loads) == 1
-        its = tuple(frame.pc - load for load in loads if program.is_reserved(frame.pc - load))
-        why = doubts if sure else (*doubts, NO_BUILD_ID if len(loads) == 1 else _SEVERAL_LOADS)
-        if its:
-            return find_deferred(its, program, report, why)
-        if not sure:
-            unsure.append(program)
+    loads = {}
+    if report.frames[0].absolute:
+        loads = {each.name: find_loads(report, each) for each in programs}
+    for program in programs:
+        found = _look_up_at(loads.get(program.name, {}), program, report, doubts)
+        if found is not None:
+            return found
+    not_placed = [each for each in programs if not loads.get(each.name)]
     for program in not_placed:
-        if _is_called_by(program, report) and memory in _LOADERS_NAMES:
+        if program.reserved and memory in _LOADERS_NAMES and _is_called_by(program, report):
             return _guess_deferred(program, report, doubts)
-    if not_placed:
+    deferring = [each.name for each in not_placed if each.reserved]
+    if deferring:
         text = f"it crashed in memory of no file, {memory}, and the report does not say where "
-        text += f"{not_placed[0].name} was loaded, whose deferred functions are in such memory"
+        text += f"{deferring[0]} was loaded, whose deferred functions are in such memory"
         return make_unknown(text)
-    others = (*doubts, *(f"it may be of {name}, which cannot be read" for name in nameless))
-    if unsure:
-        others = (*others, NO_BUILD_ID)
-    if not deferring:
-        others = (*others, _COPIED)
+    has_name = memory.startswith(("[", "<anonymous:"))
+    if not has_name and (nameless or not_placed):
+        return make_unknown(f"the report names no file where it crashed ({memory})")
+    others = [*doubts, *(f"it may be of {name}, which cannot be read" for name in nameless)]
+    if not_placed:
+        others.append(_COPIED)
+    elif not all(sure for each in loads.values() for sure in each.values()):
+        others.append(NO_BUILD_ID)
     text = f"it crashed in memory of no file, {memory}, where no trimmed program has code"
-    return make_cleared(text, doubts=others)
+    return make_cleared(text, doubts=tuple(others))
+
+
+def _look_up_at(
+    loads: Mapping[int, bool],
+    program: TrimmedProgram,
+    report: CrashReport,
+    doubts: tuple[str, ...],
+) -> CrashFinding | None:
+    """Return what is there if the address is one of the program, by where it was loaded."""
+    pc = report.frames[0].pc
+    if len(loads) > 1:
+        doubts = (*doubts, _SEVERAL_LOADS)
+    if not all(loads.values()):
+        doubts = (*doubts, NO_BUILD_ID)
+    its = tuple(pc - load for load in loads if program.is_reserved(pc - load))
+    if its:
+        return find_deferred(its, program, report, doubts)
+    if any(program.word(pc - load, 1) for load in loads):
+        return make_unknown(f"the report names no file at {pc:#x}, which is in {program.name}")
+    return None
 
 
 def _is_called_by(program: TrimmedProgram, report: CrashReport) -> bool:

@@ -29,8 +29,9 @@ FRAMES: Final = {
         rf"\((?P<file>[^()]+)\+{_PC}\)(?P<rest>.*)"
     ),
     "gdb": (
-        rf"(?:#(?P<number>\d{{1,3}})\s+)?(?:=> )?{_PROCESS_PC}\s+in\s.{{1,1000}}?"
-        r"(?: from (?P<file>\S+))?"
+        # A function and its arguments have no path but in quotation marks.
+        rf"(?:#(?P<number>\d{{1,3}})\s+)?(?:=> )?{_PROCESS_PC}\s+in\s"
+        r"(?:[^\"/]|\"[^\"]*\"|operator/){1,1000}?(?: from (?P<file>\S+)| at \S+:\d+)?"
     ),
     # A module is what stands in parentheses; before it is a symbol, or `n/a`.
     "systemd-coredump": (
@@ -71,7 +72,11 @@ _GROUPS = tuple(
     )
 )
 _NAME = re.compile(r"[^\s\ufffd:;,()\[\]<>\"'`|*?\\]+")
-_MEMORY = re.compile(r"<(?:unknown|anonymous(?::(?P<start>[0-9a-f]{1,16}))?)>|\[[^\]]+\]", _FLAGS)
+_MEMORY = re.compile(
+    r"<(?:unknown|anonymous(?::(?P<start>[0-9a-f]{1,16}))?)>"
+    r"|\[(?:anon[:_]|anon\b|vdso|vsyscall|vectors|sigpage|stack|heap|uprobes)[^\]]*\]",
+    _FLAGS,
+)
 """What stands where a file would, if the code was in memory of no file."""
 _NO_MODULE = "n/a"
 """What systemd-coredump calls the module of code outside of files."""

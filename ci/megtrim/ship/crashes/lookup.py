@@ -42,7 +42,7 @@ from megtrim.ship.crashes.places import (
     locate_file,
 )
 from megtrim.ship.crashes.program import TrimmedProgram
-from megtrim.ship.crashes.report_values import SIGNALS, CrashReport
+from megtrim.ship.crashes.report_values import NOT_CLEARING, SIGNALS, CrashReport
 
 _TRAPS = (4, 5)
 """SIGILL and SIGTRAP: what a trap is on x86_64 and 32-bit Arm, and on arm64."""
@@ -50,7 +50,7 @@ _SHARED = "functions that were left out share one instruction without trim.crash
 _PART_OF_ID = "the report has only a part of the build id"
 _SEVERAL_IDS = "the report has several build ids for the file"
 _NOT_WHOLE = "the line of the crash was not understood whole"
-_RENAMED = "the report has no build id: a program may have another name there"
+RENAMED = "the report has no build id: a program may have another name there"
 _NO_FILE = "the report does not name the file that it is of"
 OTHER_RESULTS = "name that build: its folder of results with --out, or its release with --release"
 _NO_SYMBOLS = (
@@ -59,6 +59,8 @@ _NO_SYMBOLS = (
 )
 _NEXT_TO_TRAP = "a trap is next to the address, and some reporters show a byte before or behind it"
 _TRAP_ON_STACK = "a frame is at a trap: what the report shows may have come after it"
+_OF_A_FILE = re.compile(r"\.(?:so|apk|dex|odex|oat|jar|exe|dll|dylib)\b|/s?bin/[^/]+$")
+"""What a path ends with that was not cut."""
 _STEPS = (-3, -2, -1, 1, 2, 3)
 _KEPT_ALIKE = "code that was kept is the same instruction, and may have trapped by itself"
 _NO_REGION = (
@@ -100,7 +102,7 @@ def _look_up_one(
     frame = report.frames[0]
     not_read = report.unread
     if not not_read and not frame.whole:
-        not_read = frame.text
+        not_read = frame.text or "no file"
     if not_read:
         return make_unknown(f"{_NOT_WHOLE}: {not_read[:200]}")
     memory = find_memory(frame, report)
@@ -140,6 +142,9 @@ def _doubt_stack(
     """Doubt that the crash is another one if a frame is at a trap, as below a signal handler."""
     if finding.cause is not CrashCause.NOT_TRIMMING:
         return finding
+    unclear = [each for each in finding.why_several if each in NOT_CLEARING]
+    if unclear:
+        return make_unknown(unclear[0])
     if any(_is_at_trap(each, report, program) for each in report.frames for program in programs):
         doubts = dict.fromkeys((*finding.why_several, _TRAP_ON_STACK))
         return replace(finding, why_several=tuple(doubts))
@@ -180,10 +185,12 @@ def _choose(
     if unread:
         text = f"{unread[0]} was trimmed, and there are no symbols of it that can be read"
         return CrashFinding(cause=CrashCause.UNKNOWN, text=text, hint=_NO_SYMBOLS)
+    if not named and not ids and _OF_A_FILE.search(file) is None:
+        return make_unknown(f"{_NOT_WHOLE}: {file[:200]} may be cut, and there is no build id")
     if not named:
         known = ", ".join(program.name for program in programs)
         text = f"it crashed in {name}, and what was trimmed is {known}"
-        return make_cleared(text, doubts=doubts if ids else (*doubts, _RENAMED))
+        return make_cleared(text, doubts=doubts if ids else (*doubts, RENAMED))
     if ids:
         shown = ", ".join(sorted(ids))
         known = ", ".join(each.build_id or "none" for each in named)
@@ -210,11 +217,10 @@ def list_build_ids(report: CrashReport) -> frozenset[str]:
 
 
 def _may_be(program: str, frame: CrashFrame, name: str) -> bool:
-    """Return whether a program's name is, or begins, what a line has as a file, or is cut there."""
+    """Return whether a program's name is, or begins, what a line has as a file."""
     text = frame.text or frame.file
     begins = rf"(?:^|[/!\s]){re.escape(program)}(?!\S*[/!])"
-    cut = text == frame.file and program.startswith(name)
-    return name == program or cut or re.search(begins, text) is not None
+    return name == program or re.search(begins, text) is not None
 
 
 def _look_up_in(

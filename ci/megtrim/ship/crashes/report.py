@@ -19,8 +19,10 @@ from megtrim.ship.crashes.minidump_text import is_machine_text, parse_machine_te
 from megtrim.ship.crashes.report_values import (
     ANY_THREAD,
     ELSEWHERE,
+    FIRST_LOST,
     MAX_CRASHES,
     MAX_FRAMES,
+    ODD_SIGNAL,
     SENT,
     SIGNALS,
     TOO_MANY,
@@ -41,7 +43,6 @@ _JSON_HINT = (
     f"JSON of {_SERVICES} is read, and JSON that has the lines of a report in it; or give the "
     "report as text"
 )
-_FIRST_LOST = "the report does not show the first frame, where it crashed"
 _IN_HANDLER = "the stack was taken in a handler of the signal"
 _SIGNALS_DIFFER = "the report names several signals"
 
@@ -80,12 +81,17 @@ _HANDLER = re.compile(
     r".*(?:sigreturn|restore_rt|<signal handler called>|\[vdso)"
 )
 _SENT_CODE = re.compile(r".*signal.*\bcode:? -\d|.*\bSI_(?:USER|QUEUE|T?KILL)\b", re.IGNORECASE)
+_LIKE_SIGNAL = re.compile(r"\bfatal signal|\bSIG(?:TRAP|ILL)\b|\bTRAP_BRKPT\b", re.IGNORECASE)
+_DEBUGGERDS_SIGNAL = re.compile(r"signal \d{1,3} \(SIG\w+\), code ", re.ASCII)
 _STACK_OF_THREAD = re.compile(r"Stack trace of thread \d+:", re.IGNORECASE)
 _BEGINS_AS_JSON = re.compile(r"\s*\[?\s*\{\s*\"")
 _FIRST_TAGS = frozenset({b"\x08", b"\x12", b"\x1a"})
 """The first field of a tombstone: the processor, or what follows it if that is the first one."""
 _PAGE_BYTES = 4096
-_LIKE_FRAME = re.compile(r"(?:.*\s)?#0{1,3}[\s:]|pc:?\s.*[/!]", re.IGNORECASE)
+_TRAPS = frozenset({4, 5})
+_LIKE_FRAME = re.compile(
+    r"(?:.*\s)?#0{1,3}[\s:]|pc:?\s.*[/!]|(?:=> )?0x[0-9a-f]+\s+in\s", re.IGNORECASE
+)
 _OTHER_THREADS = re.compile(
     r"--- --- ---.*|Other thread info:.*|-+ +P R O C E S S +-+", re.IGNORECASE
 )
@@ -146,9 +152,12 @@ def _parse_lines(lines: list[tuple[str, str]], source: str) -> CrashReport:
     found = [crash for crashes in processes.values() for crash in crashes]
     framed = [crash for crash in found if crash.frames]
     # A log says of one crash first that it was, and then where.
-    pids = {crash.pid for crash in framed} | {""} if framed else set()
-    reports = [*framed, *(each for each in found if not each.frames and each.pid not in pids)]
+    others = [each for each in found if not any(_is_first_of(each, one) for one in framed)]
+    reports = [*framed, *(each for each in others if not each.frames)]
     done = [report for crash in reports if (report := crash.report()) is not None]
+    silent = [each for each in others if {*each.signals} & _TRAPS and each.report() is None]
+    if silent or any(crash.odd for crash in found):
+        done = [replace(each, doubts=(*each.doubts, ODD_SIGNAL)) for each in done]
     if not done:
         unread = next((crash.unread for crash in found if crash.unread), "")
         if unread:
@@ -159,6 +168,13 @@ def _parse_lines(lines: list[tuple[str, str]], source: str) -> CrashReport:
         msg = f"{source}: {what}no address in it says where it crashed"
         raise InputError(msg, hint=_HINT)
     return replace(done[0], later=tuple(done[1:]))
+
+
+def _is_first_of(crash: _Crash, framed: _Crash) -> bool:
+    """Return whether it is what a log says first of a crash whose frames follow."""
+    if crash.pid:
+        return crash.pid == framed.pid
+    return not crash.signals or {*crash.signals} <= {*framed.signals}
 
 
 @dataclass(slots=True, kw_only=True)
@@ -177,6 +193,8 @@ class _Crash:
     _sent: bool = False
     _caller: int | None = None
     unread: str = ""
+    odd: bool = False
+    """A line that names a trap was not understood."""
     many: bool = False
 
     def take(self, line: str) -> bool:
@@ -224,9 +242,9 @@ class _Crash:
         unnumbered = first.number is None and len(frames) > 1
         unread = self.unread
         if first.number and not self._handled:
-            unread = unread or f"{_FIRST_LOST}: it begins with frame {first.number}"
+            unread = unread or f"{FIRST_LOST}: it begins with frame {first.number}"
         doubts = {
-            _FIRST_LOST: unnumbered and not self._handled,
+            FIRST_LOST: unnumbered and not self._handled,
             _IN_HANDLER: self._handled,
             SENT: self._sent and bool(signals & {4, 5}),
             ANY_THREAD: self._unsure,
@@ -269,6 +287,11 @@ class _Crash:
         self.frames.append(frame)
         return True
 
+    def _expect_no_signal(self, line: str, said: list[int]) -> None:
+        """Refuse a signal behind the frames if none is before them: they are of another thread."""
+        if said and not self.signals and not self.unread:
+            self.unread = line
+
     def _add_kernel(self, entry: KernelLine) -> bool:
         if self.frames:
             return False
@@ -280,12 +303,17 @@ class _Crash:
         return True
 
     def _read_words(self, line: str) -> None:
+        said = [*_read_signals(line)]
+        if self._elsewhere or (self.frames and _DEBUGGERDS_SIGNAL.match(line)):
+            self._expect_no_signal(line, said)
         if self._elsewhere:
             return
+        if not said and _LIKE_SIGNAL.search(line):
+            self.odd = True
         if not self.unread and _LIKE_FRAME.match(line):
             self.unread = line
         if not self.frames:
-            self.signals += _read_signals(line)
+            self.signals += said
             self._sent = self._sent or _SENT_CODE.match(line) is not None
         if self._fault is None and (fault := _FAULT.search(line)):
             self._fault = int(fault[1], 16)

@@ -23,6 +23,10 @@ SENT = "the signal was sent by a program, as handlers of signals do: it crashed 
 ELSEWHERE = "its registers or fault address are of another place than the first frame"
 NO_REGISTERS = "the report does not have the register with the place of the crash"
 ANY_THREAD = "the report does not say which of its threads crashed"
+FIRST_LOST = "the report does not show the first frame, where it crashed"
+ODD_SIGNAL = "a line about a trap was not understood, or does not say where it was"
+NOT_CLEARING = frozenset({ANY_THREAD, FIRST_LOST, ODD_SIGNAL})
+"""With one of these, a crash elsewhere may not be the one that ended the process."""
 TOO_MANY = f"the report has more than {MAX_CRASHES} crashes"
 
 

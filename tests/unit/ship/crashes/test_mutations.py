@@ -4,16 +4,18 @@ A report is *refused* if it is an error, or if it cannot be told what crashed. I
 truth is among what may have been left out, or if trimming is not at fault and nothing of it is.
 """
 
+import json
 import re
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from megtrim.libs.util.errors import InputError
-from megtrim.ship.crashes.finding import CrashCause
-from megtrim.ship.crashes.lookup import look_up
+from megtrim.ship.crashes.finding import NO_BUILD_ID, CrashCause
+from megtrim.ship.crashes.lookup import RENAMED, look_up
 from megtrim.ship.crashes.report import parse_report
 from support.crash_documents import (
     CERTAIN,
@@ -34,7 +36,11 @@ FEW = (PLACES[0], PLACES[2], PLACES[3])
 
 
 def weigh(place: FieldPlace, data: bytes) -> str:
-    """Return ``refused``, ``right``, ``unsure`` or ``wrong``."""
+    """Return ``refused``, ``right``, ``unnamed`` or ``wrong``.
+
+    ``unnamed`` is an answer with a doubt to a report that, as it is now, has no build id: it names
+    another library, or none, so that an address has its place in a page alone.
+    """
     try:
         finding = look_up(parse_report(data, source="r"), [PROGRAM])
     except InputError:
@@ -44,7 +50,9 @@ def weigh(place: FieldPlace, data: bytes) -> str:
     named = [each.name for each in finding.candidates]
     if place.name in named or (not place.name and finding.cause is CrashCause.NOT_TRIMMING):
         return "right"
-    return "unsure" if finding.why_several else "wrong"
+    blamed = finding.cause is CrashCause.CANDIDATES and NO_BUILD_ID in finding.why_several
+    cleared = finding.cause is CrashCause.NOT_TRIMMING and RENAMED in finding.why_several
+    return "unnamed" if blamed or cleared else "wrong"
 
 
 def mutate_text(text: str) -> Iterator[tuple[str, bytes]]:
@@ -78,26 +86,25 @@ def mutate_text(text: str) -> Iterator[tuple[str, bytes]]:
 
 
 @pytest.mark.parametrize("path", sorted(LAYOUTS.glob("*.txt")), ids=lambda each: each.stem)
-def test_a_damaged_text_is_refused_or_right(path: str) -> None:
+def test_a_damaged_text_is_refused_or_right(path: Path) -> None:
     count = Counter[str]()
     said = []
     for report in fill_layouts(list(FEW)):
         if not report.title.startswith(f"{path.stem}:"):
             continue
         for what, data in mutate_text(report.text):
+            if f"{report.place.pc & 0xFFF:x}" not in data.decode():
+                continue  # it is the report of another crash, if of any
             weighed = weigh(report.place, data)
             count[weighed] += 1
-            if weighed in ("wrong", "unsure"):
-                said.append((weighed, report.title, what))
-    print(path.stem, dict(count))
+            if weighed == "wrong":
+                said.append((report.title, what))
     assert said == []
     assert count.total() > 100
 
 
 @pytest.mark.parametrize("name", DOCUMENTS)
 def test_a_service_is_read(name: str) -> None:
-    import json
-
     for place in PLACES:
         data = json.dumps(DOCUMENTS[name](place)).encode()
         certain, lie = judge(place, data, [PROGRAM])
@@ -116,9 +123,8 @@ def test_a_damaged_document_is_refused_or_right(name: str) -> None:
         for what, data in mutate_json(DOCUMENTS[name](place)):
             weighed = weigh(place, data)
             count[weighed] += 1
-            if weighed in ("wrong", "unsure"):
-                said.append((weighed, place.what, what))
-    print(name, dict(count))
+            if weighed == "wrong":
+                said.append((place.what, what))
     assert said == []
 
 
@@ -135,7 +141,6 @@ def test_a_damaged_tombstone_in_protobuf_is_refused_or_right() -> None:
         for what, data in mutate_proto(proto_tombstone(place)):
             weighed = weigh(place, data)
             count[weighed] += 1
-            if weighed in ("wrong", "unsure"):
-                said.append((weighed, place.what, what))
-    print("protobuf", dict(count))
+            if weighed == "wrong":
+                said.append((place.what, what))
     assert said == []
