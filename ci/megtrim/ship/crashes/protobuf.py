@@ -8,7 +8,7 @@ stays within the message that has it.
 from collections.abc import Iterator, Mapping
 
 _MOST_VARINT_BYTES = 10
-_MOST_FIELDS = 500_000
+_MOST_FIELDS = 200_000
 _VARINT = 0
 _FIXED64 = 1
 _BYTES = 2

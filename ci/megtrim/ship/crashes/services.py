@@ -287,14 +287,19 @@ def read_service(document: object) -> CrashReport | None:
 def _read_one(document: object) -> CrashReport | None:
     if not isinstance(document, dict):
         return None
-    for name, (keys, read) in SERVICES.items():
-        if keys <= document.keys():
-            try:
-                return read(document)
-            except ShapeError as error:
-                msg = f"a report of {name.partition(',')[0]}: {error}"
-                raise ShapeError(msg) from None
-    return None
+    fitting = [name for name, (keys, _) in SERVICES.items() if keys <= document.keys()]
+    if not fitting:
+        return None
+    services = sorted({name.partition(",")[0] for name in fitting})
+    if len(services) > 1:
+        msg = f"it has the keys of {' and '.join(services)}"
+        raise ShapeError(msg)
+    _, read = SERVICES[fitting[0]]
+    try:
+        return read(document)
+    except ShapeError as error:
+        msg = f"a report of {services[0]}: {error}"
+        raise ShapeError(msg) from None
 
 
 def _absolute(pc: int, file: str) -> CrashFrame:

@@ -131,7 +131,7 @@ def test_an_address_that_is_nowhere_says_nothing(build_id: str) -> None:
         ("/data/lib/app : Routine f in /src/f.c:3", "unknown", ""),
         (f"/data/lib/app (BuildXd: {ID})", "unknown", ""),
         ("n/a", "unknown", ""),
-        ("/data/lib/ap", "candidates", "no build id"),
+        ("/data/lib/ap", "unknown", ""),
         ("/data/lib/bare.so.0", "unknown", ""),
         (f"/data/lib/app (BuildId: {ID}", "unknown", ""),
         (f"/data/lib/app (BuildId: {ID[:16]})", "candidates", "a part of the build id"),
