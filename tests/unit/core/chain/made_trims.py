@@ -13,7 +13,7 @@ from megtrim.engines.megengine.regions.keepset_files import dump_keep_set
 from megtrim.libs.util.files import sha256_file
 from unit.core.trim.stages.results import BUILD
 from unit.core.trim.stages.support import keep_set
-from unit.ship.crashes.made_programs import folded, numbered
+from unit.ship.crashes.made_programs import ID, folded, numbered
 
 LINK = "6e" * 32
 TARGET = "app"
@@ -35,11 +35,18 @@ def leave(
 
 
 def trim_by_functions(
-    out: Path, *, crash_ids: bool = True, twin: bool = True, more: Mapping[str, bytes] | None = None
+    out: Path,
+    *,
+    crash_ids: bool = True,
+    twin: bool = True,
+    more: Mapping[str, bytes] | None = None,
+    build_id: str = ID,
+    link: str = LINK,
 ) -> Store:
     """Leave a trim by functions, in which three were left out; ``more``: further files of it."""
     store = Store(out)
     program = numbered().shipped if crash_ids else folded()
+    program = program.replace(bytes.fromhex(ID), bytes.fromhex(build_id))
     keep = dump_keep_set(keep_set(1)).encode()
     kept = leave(store, "functions/keepset", FunctionsKeepSetResult(functions=2), {
         KEEP_SET_FILE: keep
@@ -48,7 +55,7 @@ def trim_by_functions(
     files |= more or {}
     if twin:
         files[f"links/shipped/{TARGET}"] = program
-    inputs = {linking.KEEP_SET: sha256_file(kept / KEEP_SET_FILE), f"link {TARGET}": LINK}
+    inputs = {linking.KEEP_SET: sha256_file(kept / KEEP_SET_FILE), f"link {TARGET}": link}
     leave(store, "reduce/reduced", ReduceResult(build=BUILD, functions={}), files, **inputs)
     return store
 

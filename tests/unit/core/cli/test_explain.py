@@ -12,6 +12,7 @@ from megtrim.core.checks.invocation import Invocation, suggest_for_keep_set
 from megtrim.core.trim.committed_keepset import write_committed
 from megtrim.core.verdict.join import join
 from megtrim.core.verdict.model import VerdictResult, to_json
+from support.crash_documents import CERTAIN, DOCUMENTS, encode, proto_tombstone
 from support.crash_reports import fill_layouts, list_places
 from unit.core.chain.made_trims import trim_by_functions
 from unit.core.cli.support import Shell
@@ -204,6 +205,73 @@ def test_an_address_is_not_certain(crashed: Shell) -> None:
 
     assert (facts["certain"], facts["candidates"]) == (False, ["the function first()"])
     assert NO_ID.items() <= facts.items()
+
+
+NEWER_ID = "ab" * 20
+BREAKPADS_ID = "0302010005040706" + ID[16:32]
+
+
+@pytest.mark.parametrize("build_id", [ID, NEWER_ID, ID[:32], ID[-32:]])
+def test_a_crash_of_an_older_trim_in_the_folder_is_found(crashed: Shell, build_id: str) -> None:
+    trim_by_functions(crashed.folder / "megtrim-out", build_id=NEWER_ID, link="7f" * 32)
+
+    data = tombstone([(STUB_AT, "/data/lib/app")], build_id=build_id)
+    facts = ask(crashed, *CRASH, report=data)
+    assert (facts["crash"], facts["certain"]) == ("trimming left it out", True)
+
+    breakpad = f"SIGTRAP\nThread 1 (crashed)\n 0  app + 0x{STUB_AT:x}\n{BREAKPADS_ID}0 app\n"
+    facts = ask(crashed, *CRASH, report=breakpad.encode())
+    assert (facts["crash"], facts["certain"]) == ("trimming left it out", True)
+    other = ask(crashed, *CRASH, report=tombstone([(STUB_AT, "/lib/app")], build_id="cd" * 20))
+    assert other["why"].endswith(f"here {NEWER_ID}")
+
+
+PLACE = replace(list_places(numbered(), {"first()": STUB_AT}, STAYS + 4)[0], build_id=ID)
+TOMBSTONE = encode(proto_tombstone(PLACE))
+
+
+@pytest.mark.parametrize("name", sorted(CERTAIN))
+def test_the_report_of_a_service_is_certain(crashed: Shell, name: str) -> None:
+    facts = ask(crashed, *CRASH, report=json.dumps(DOCUMENTS[name](PLACE)).encode())
+    assert (facts["certain"], facts["candidates"]) == (True, ["the function first()"])
+
+
+def test_a_tombstone_in_protobuf_is_certain(crashed: Shell) -> None:
+    facts = ask(crashed, *CRASH, report=TOMBSTONE)
+    assert (facts["certain"], facts["candidates"]) == (True, ["the function first()"])
+
+
+@pytest.mark.parametrize(
+    ("report", "message"),
+    [
+        (TOMBSTONE[:-9], "no text, and no tombstone in protobuf: field 17 ends after the end"),
+        (b"\x7fELF\0\0", "no text, and no tombstone in protobuf: "),
+        (b'{"exception": {"values": [', "it begins as JSON, and is damaged or cut short"),
+        (b'{"event_id": "0", "exception": []}', "a report of Sentry: it has 0 of what should be"),
+        (b"#0  0x0000007f8a2c3a14 main", "a line that looks like a frame was not understood: #0"),
+        (b'{"pc_address": "0x10020"}', "no address in it says where it crashed"),
+    ],
+)
+def test_a_report_that_is_refused(crashed: Shell, report: bytes, message: str) -> None:
+    (crashed.folder / "tombstone_04").write_bytes(report)
+    crashed("explain", *CRASH).expect(2, message)
+
+
+SYSTEMD = """\
+        Signal: 5 (TRAP)
+                Module {name} without build-id.
+                Stack trace of thread 4711:
+                #0  0x0000007f8a2c3a14 n/a ({name} + 0x{at:x})
+                #1  0x000000557d001a30 main (camera-app + 0x1a30)
+"""
+
+
+def test_of_systemd_the_module_counts(crashed: Shell) -> None:
+    """Neither ``n/a`` nor the name of a function is a file."""
+    within = STUB_AT - numbered().first_address
+    facts = ask(crashed, *CRASH, report=SYSTEMD.format(name="app", at=within).encode())
+    assert facts["candidates"] == ["the function first()"]
+    assert facts["certain"] is False
 
 
 def test_what_bugly_shows_is_certain(crashed: Shell) -> None:
