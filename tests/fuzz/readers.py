@@ -1,6 +1,7 @@
 """What is fuzzed: each reader with good files of its format."""
 
 import io
+import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -52,7 +53,8 @@ from megtrim.ship.release.documents import (
     read_statement,
 )
 from megtrim.times.counts.use import Use, Work, parse_blocks
-from support.crash_reports import LAYOUTS
+from support.crash_documents import DOCUMENTS, encode, proto_tombstone
+from support.crash_reports import LAYOUTS, list_places
 from support.history_entries import make_sizes
 from unit.core.functions.made_links import GNU, LLD
 from unit.core.size.made_files import LINKED, OBJECT
@@ -70,9 +72,10 @@ from unit.lab.evidence.support import (
     written,
 )
 from unit.libs.elf.made_objects import archive
-from unit.ship.crashes.made_programs import LIBRARY, MAPS, tombstone
+from unit.ship.crashes.made_programs import LIBRARY, MAPS, STAYS, STUB_AT, numbered, tombstone
 from unit.ship.release.examples import documents
 
+_CRASH = list_places(numbered(), {"first()": STUB_AT}, STAYS + 4)[0]
 ROOT = Path(__file__).parents[2]
 _DATA = ROOT / "tests" / "data"
 _SAMPLE = ROOT / "examples" / "sample-engine"
@@ -223,6 +226,8 @@ READERS = (
             tombstone([(0x1234, LIBRARY)], maps=MAPS, logcat=True),
             "\n".join(MAPS).encode() + b"\n#0  0x0000005500012344 in ?? () from /lib/a.so\n",
             *(path.read_bytes() for path in sorted(LAYOUTS.glob("*.txt"))),
+            *(json.dumps(make(_CRASH)).encode() for make in DOCUMENTS.values()),
+            encode(proto_tombstone(_CRASH)),
         ),
         _raw(parse_report),
     ),

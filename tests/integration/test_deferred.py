@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 from pathlib import Path
 
 import pytest
@@ -11,9 +12,13 @@ from integration.conftest import MakeProject
 from integration.links import KINDS
 from integration.sample_builds import compile_project, run
 from megtrim.core.build_spec import REST_SUFFIX
-from megtrim.libs.elf.layout import parse_build_id
+from megtrim.core.chain.result_store import Store
+from megtrim.libs.elf.layout import EXECUTABLE, LOADED, parse_build_id, segments
 from megtrim.libs.elf.symbol_table import read_table
 from megtrim.libs.util.process import Command, ProcessRunner
+from megtrim.ship.crashes.lookup import look_up
+from megtrim.ship.crashes.report import parse_report
+from megtrim.ship.crashes.trimmed_programs import read_newest
 from support.megtrim_cli import Project, run_megtrim
 
 MODEL = "tiny-mobile"
@@ -102,6 +107,55 @@ def test_one_models_program_runs_another_with_its_rest(trimmed: Project, tmp_pat
 
     assert (before.rc, after.rc) == (TRAP, 0)
     assert before.stderr.endswith(f"is in {rest}, which is not there\n")
+
+
+def _tombstone(program: bytes, at: int) -> str:
+    """Return what Android 13 writes of a call to a deferred function, with the memory map."""
+    base = 0x7200000000
+    file = "/data/app/com.example/lib/x86_64/load_and_run"
+    named = f"{file} (BuildId: {parse_build_id(program)})"
+    loaded = [each for each in segments(program, source="p") if each.kind == LOADED]
+    code = next(each for each in loaded if each.flags & EXECUTABLE)
+    own = next(each for each in loaded if 0 <= at - each.address < each.memory_bytes)
+    start = own.address & ~0xFFF
+    lines = [
+        "signal 5 (SIGTRAP), code -6 (SI_TKILL), fault addr --------",
+        f"    rbp 0000007fd0001000  rsp 0000007fd0000f00  rip {base + at:016x}",
+        "backtrace:",
+        f"      #00 pc {at - start:016x}  [anon:.bss]",
+        f"      #01 pc {code.address + 0x100:016x}  {named}",
+        "memory map:",
+    ]
+    for each in loaded:
+        first = base + (each.address & ~0xFFF)
+        last = base + (each.address + each.memory_bytes | 0xFFF)
+        rights = "r-x" if each.flags & EXECUTABLE else "---"
+        name = named if each.size_bytes else "[anon:.bss]"
+        offset = each.offset & ~0xFFF
+        lines.append(f"    {first:016x}-{last:016x} {rights} {offset:x} 1000 {name}")
+    return "\n".join(lines)
+
+
+@pytest.mark.chain
+def test_the_crash_of_a_missing_rest_is_looked_up(trimmed: Project, tmp_path: Path) -> None:
+    """The program says where it was, on a stream that apps do not see; the tombstone does, too."""
+    program = tmp_path / "load_and_run"
+    program.write_bytes((trimmed.out / "final/bin/load_and_run").read_bytes())
+    program.chmod(0o755)
+    model = trimmed.folder / f"engine/models/{OTHER}.sample"
+    ended = run(str(program), str(model), "--cpu", "--iter", "1")
+    said = re.search(r"the code at 0x([0-9a-f]+)", ended.stderr)
+    assert said is not None, ended.stderr
+    at = int(said[1], 16)
+
+    made = read_newest(Store(trimmed.out))
+    text = _tombstone(program.read_bytes(), at)
+    finding = look_up(parse_report(text.encode(), source="t"), made.programs)
+
+    assert finding.text == "it is deferred, and the rest could not be used"
+    here = {each.name for each in made.programs[0].table.at(at)}
+    assert {each.linkage_name for each in finding.candidates} == here & {*made.programs[0].left_out}
+    assert finding.candidates
 
 
 @pytest.mark.chain
