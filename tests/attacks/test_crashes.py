@@ -56,6 +56,7 @@ def test_a_number_that_does_not_end() -> None:
 def test_a_length_beyond_the_message() -> None:
     for size in (len(WHOLE) + 1, 1 << 31, 1 << 63, (1 << 64) - 1):
         expect_refused(b"\x08\x01\x12" + varint(size) + WHOLE)
+        expect_refused(WHOLE + b"\x12" + varint(size) + b"maker")
     thread = b"\x10" + varint(TID)
     expect_refused(b"\x08\x01\x82\x01" + varint(len(thread) + 1) + thread)
 

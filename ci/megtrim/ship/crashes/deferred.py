@@ -19,15 +19,17 @@ from megtrim.ship.crashes.finding import (
     make_unknown,
     sort_unique,
 )
-from megtrim.ship.crashes.places import PAGE_BYTES, find_loads, is_program_of
+from megtrim.ship.crashes.places import NO_NAME, PAGE_BYTES, find_loads, is_program_of
 from megtrim.ship.crashes.program import TrimmedProgram
-from megtrim.ship.crashes.report_values import SENT, CrashReport
+from megtrim.ship.crashes.report_values import OUTSIDE, SENT, CrashReport
 
 _SEVERAL_LOADS = "the report has the program at several places in memory"
 _NOT_PLACED = (
     "the report does not say where the program was loaded: these begin at that place in a page"
 )
 _COPIED = "something may have copied a program's code to memory of no file"
+_NO_FILE_KNOWN = frozenset({"<unknown>", "<anonymous>", "n/a", NO_NAME, OUTSIDE})
+"""The report does not say that it is memory of no file."""
 _LOADERS_NAMES = ("[anon:.bss]",)
 """What Android's loader calls memory of a program that has no bytes in its file."""
 
@@ -52,12 +54,11 @@ def look_up_in_memory(
         if program.reserved and memory in _LOADERS_NAMES and _is_called_by(program, report):
             return _guess_deferred(program, report, doubts)
     deferring = [each.name for each in not_placed if each.reserved]
-    if deferring:
+    if deferring and not _is_named(memory):
         text = f"it crashed in memory of no file, {memory}, and the report does not say where "
         text += f"{deferring[0]} was loaded, whose deferred functions are in such memory"
         return make_unknown(text)
-    has_name = memory.startswith(("[", "<anonymous:"))
-    if not has_name and (nameless or not_placed):
+    if memory in _NO_FILE_KNOWN and (nameless or not_placed):
         return make_unknown(f"the report names no file where it crashed ({memory})")
     others = [*doubts, *(f"it may be of {name}, which cannot be read" for name in nameless)]
     if not_placed:
@@ -86,6 +87,11 @@ def _look_up_at(
     if any(program.word(pc - load, 1) for load in loads):
         return make_unknown(f"the report names no file at {pc:#x}, which is in {program.name}")
     return None
+
+
+def _is_named(memory: str) -> bool:
+    """Return whether someone gave it a name, such as a virtual machine to the code it generates."""
+    return memory.startswith(("[", "/")) and memory not in _LOADERS_NAMES
 
 
 def _is_called_by(program: TrimmedProgram, report: CrashReport) -> bool:

@@ -74,6 +74,7 @@ _GROUPS = tuple(
 _NAME = re.compile(r"[^\s\ufffd:;,()\[\]<>\"'`|*?\\]+")
 _MEMORY = re.compile(
     r"<(?:unknown|anonymous(?::(?P<start>[0-9a-f]{1,16}))?)>"
+    r"|/memfd:\S.*|/dev/ashmem/\S.*"
     r"|\[(?:anon[:_]|anon\b|vdso|vsyscall|vectors|sigpage|stack|heap|uprobes)[^\]]*\]",
     _FLAGS,
 )

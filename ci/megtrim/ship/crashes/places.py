@@ -14,6 +14,7 @@ from megtrim.ship.crashes.frames import CrashFrame, MappedFile, memory_name
 from megtrim.ship.crashes.program import TrimmedProgram
 from megtrim.ship.crashes.report_values import CrashReport
 
+NO_NAME = "memory without a name"
 PAGE_BYTES = 4096
 """The smallest page: a loader moves a program by whole ones."""
 _PAGES_BYTES = (PAGE_BYTES, 4 * PAGE_BYTES, 16 * PAGE_BYTES)
@@ -82,7 +83,7 @@ def find_memory(frame: CrashFrame, report: CrashReport) -> str:
     for mapping in report.mappings:
         if mapping.offset is not None and mapping.start <= frame.pc < mapping.end:
             if not mapping.file:
-                return "memory without a name"
+                return NO_NAME
             return memory_name(mapping.file)
     return ""
 

@@ -205,13 +205,14 @@ class _Crash:
         self._elsewhere = self._elsewhere or bool(process and self.frames)
         self.pid = pid
         self._enter_thread(line)
+        entry = read_kernel_line(line)
+        if entry is not None:
+            return self._add_kernel(entry)
         if _HANDLER.search(line) and not self._elsewhere:
             self.frames = []
             self._handled = True  # those before it are the handler's
         elif _REGISTERS.fullmatch(line):
             self._read_words(line)
-        elif (entry := read_kernel_line(line)) is not None:
-            return self._add_kernel(entry)
         elif (frame := read_frame(line)) is not None:
             return self._add(frame)
         elif not _LIKE_FRAME.match(line) and (mapping := read_mapping(line)) is not None:

@@ -21,6 +21,7 @@ MAX_FRAMES = 256
 MAX_CRASHES = 100
 SENT = "the signal was sent by a program, as handlers of signals do: it crashed elsewhere"
 ELSEWHERE = "its registers or fault address are of another place than the first frame"
+OUTSIDE = "memory of no image"
 NO_REGISTERS = "the report does not have the register with the place of the crash"
 ANY_THREAD = "the report does not say which of its threads crashed"
 FIRST_LOST = "the report does not show the first frame, where it crashed"

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from megtrim.ship.crashes.build_ids import is_part, plain_id
 from megtrim.ship.crashes.frames import CrashFrame, MappedFile, is_clean_path, printable
-from megtrim.ship.crashes.report_values import ELSEWHERE, MAX_FRAMES, SIGNALS, CrashReport
+from megtrim.ship.crashes.report_values import ELSEWHERE, MAX_FRAMES, OUTSIDE, SIGNALS, CrashReport
 
 _HEX = re.compile(r"0x([0-9a-f]{1,16})", re.ASCII | re.IGNORECASE)
 _DECIMAL = re.compile(r"[0-9]{1,20}", re.ASCII)
@@ -18,7 +18,6 @@ _LARGEST = (1 << 64) - 1
 _PAGE_BYTES = 4096
 _NO_ID = re.compile(r"[0-]*")
 _MOST_ROWS = 100
-_OUTSIDE = "memory of no image"
 _NATIVE_MECHANISMS = frozenset({"signalhandler", "minidump", "signal", "tombstone"})
 
 Json = Mapping[str, Any]
@@ -310,7 +309,7 @@ def _absolute(pc: int, file: str) -> CrashFrame:
         text=file,
         whole=not file or is_clean_path(file),
         address=pc,
-        memory="" if file else _OUTSIDE,
+        memory="" if file else OUTSIDE,
     )
 
 

@@ -137,7 +137,6 @@ OTHERS = f"/data/app/com.example/lib/arm64/libvm.so (BuildId: {OTHER_ID})"
     [
         ("0040  <anonymous:7c00000000>", OTHERS),
         ("0040  <anonymous:7c00000000>", f"{FILE} (BuildId: {ID})"),
-        ("0040  [anon:jit-code]", OTHERS),
         ("0040  [anon:.bss]", OTHERS),
         ("0040  <unknown>", OTHERS),
     ],
@@ -157,8 +156,18 @@ def test_generated_code_clears_where_the_program_is_known_to_be_elsewhere() -> N
     assert "it crashed in memory of no file, [anon:jit-code]" in finding.text
 
 
-def test_generated_code_beside_a_program_that_defers_nothing() -> None:
-    finding = find(told("0040  [anon:jit-code]", called_from=OTHERS), program())
+@pytest.mark.parametrize("made", [program(), DEFERRING])
+@pytest.mark.parametrize(
+    "memory",
+    [
+        "[anon:jit-code]",
+        "/memfd:jit-cache (deleted) (com.example.Camera.open+20)",
+        "/dev/ashmem/dalvik-jit-code-cache (deleted)",
+        "[anon:dalvik-classes.dex extracted in memory from /data/app/base.apk]",
+    ],
+)
+def test_generated_code_that_has_a_name_is_of_another(memory: str, made: TrimmedProgram) -> None:
+    finding = find(told(f"0040  {memory}", called_from=OTHERS), made)
     assert finding.cause is CrashCause.NOT_TRIMMING
     assert "may have copied" in finding.why_several[0]
 
