@@ -35,6 +35,12 @@ FEW = (PLACES[0], PLACES[2], PLACES[3])
 """What was left out, what was kept, and another library."""
 
 
+THROWN = ("exception", "values", 0)
+FIRST = (*THROWN, "stacktrace", "frames", 2)
+CALLED = ("exceptions", 0, "stacktrace", 0)
+CONTEXT = ("crashing_thread", "frames", 0)
+
+
 def weigh(place: FieldPlace, data: bytes) -> str:
     """Return ``refused``, ``right``, ``unnamed`` or ``wrong``.
 
@@ -126,6 +132,36 @@ def test_a_damaged_document_is_refused_or_right(name: str) -> None:
             if weighed == "wrong":
                 said.append((place.what, what))
     assert said == []
+
+
+@pytest.mark.parametrize(
+    ("name", "path", "value", "words"),
+    [
+        ("Sentry", (*FIRST, "package"), "/lib/libother.so", "package of a frame is 'libother.so'"),
+        ("Sentry", (*FIRST, "image_addr"), "0x1000", "image_addr of a frame is not that of"),
+        ("Sentry", (*FIRST, "addr_mode"), "rel:0", "addr_mode is 'rel:0'"),
+        ("Sentry", ("debug_meta", "images", 1, "debug_id"), "12" * 16, "are of two files"),
+        ("Sentry", (*THROWN, "type"), "SIGSEGV", "signal.number is 5, and the type is that of 11"),
+        ("Sentry", ("debug_meta", "images", 1, "code_id"), "none", "expected a build id"),
+        ("Bugsnag", (*CALLED, "frameAddress"), "0x1234", "are of different places"),
+        ("Bugsnag", (*CALLED, "isPC"), False, "not said to be that of the crash"),
+        ("Crashlytics", ("threads", 0, "crashed"), True, "it has 2 of what should be there once"),
+        ("Crashlytics", ("threads", 1, "frames", 0, "offset"), "7", "are of different places"),
+        ("Backtrace", ("mainThread",), "1", "the thread at fault is not mainThread"),
+        ("minidump-stackwalk", (*CONTEXT, "module_offset"), "0x7", "module_offset of a frame"),
+        ("minidump-stackwalk", (*CONTEXT, "trust"), "scan", "is not that of the crash"),
+    ],
+)
+def test_a_document_that_contradicts_itself_is_refused(
+    name: str, path: tuple[str | int, ...], value: object, words: str
+) -> None:
+    document = json.loads(json.dumps(DOCUMENTS[name](PLACES[0])))
+    holder = document
+    for key in path[:-1]:
+        holder = holder[key]
+    holder[path[-1]] = value
+    with pytest.raises(InputError, match=re.escape(words)):
+        parse_report(json.dumps(document).encode(), source="r")
 
 
 def test_a_tombstone_in_protobuf_is_read() -> None:

@@ -218,6 +218,30 @@ def test_a_line_that_is_not_understood_whole(rest: str) -> None:
     assert not first(f"#00 pc 1234 {rest}").whole
 
 
+KERNEL = (
+    "[  1.5] app[7]: segfault at 0 ip {at} sp 00007ffc00001000 error 4 in a.so[{map}] likely on"
+)
+TRAPS = "Nov 02 09:14:31 board kernel: traps: app[7] {what} ip:{at} sp:7ffc error:0 in a.so[{map}]"
+
+
+@pytest.mark.parametrize(
+    ("line", "signal", "offset"),
+    [
+        (KERNEL.format(at="7b0123", map="7b0000+1000") + " CPU 3 (core 1, socket 0)", 11, None),
+        (TRAPS.format(what="trap int3", at="7b0123", map="7b0000+1000"), 5, None),
+        (TRAPS.format(what="trap invalid opcode", at="7b0123", map="5123,7b0000+1000"), 4, 0x5000),
+        (TRAPS.format(what="trap of tomorrow", at="7b0123", map="7b0000+1000"), None, None),
+    ],
+)
+def test_the_kernels_line(line: str, signal: int | None, offset: int | None) -> None:
+    report = parse_report(line.encode(), source="t")
+    (mapping,) = report.mappings
+    frame = replace(absolute(0x7B0123, "a.so", 0), text="a.so")
+    assert (report.signal, report.frames) == (signal, (frame,))
+    assert (mapping.start, mapping.end, mapping.offset) == (0x7B0000, 0x7B1000, offset)
+    assert mapping.of_code == (offset is None)
+
+
 def test_mappings() -> None:
     text = f"""signal 5 (SIGTRAP)
     0000007b'00001000-0000007b'00001fff r-x      1000      1000  {LIBRARY} (BuildId: {ID})
