@@ -116,7 +116,7 @@ def parse_report(data: bytes, *, source: str) -> CrashReport:
             document = _parse_json(text)
             report = read_service(document)
         except (ShapeError, RecursionError) as error:
-            msg = f"{source}: {error}"
+            msg = f"{source}: no JSON of a crash that can be read: {error}"
             raise InputError(msg, hint=_JSON_HINT) from None
         if report is not None:
             return report
