@@ -160,7 +160,11 @@ READERS = (
         _raw(parse_model),
     ),
     FileReader("trace", _files(_DATA / "traces", "*.trace"), _raw(parse_trace)),
-    FileReader("counts", (b"0 12 3\nff0 1 0\n2 blocks\n",), _raw(parse_blocks)),
+    FileReader(
+        "counts",
+        (b"0 12 3\nff0 1 0 /libc.so.6\n0 1 0 -\n3 blocks, 1 processes\n",),
+        _raw(parse_blocks),
+    ),
     FileReader("operator JSON", _files(_DATA / "strip-info", "*.json"), _raw(parse_operator_json)),
     FileReader(
         "megtrim.yaml",

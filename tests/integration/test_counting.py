@@ -9,9 +9,16 @@ from megtrim.libs.elf.layout import segments
 from megtrim.libs.elf.symbol_table import read_table
 from megtrim.libs.util.errors import InputError
 from megtrim.libs.util.process import ProcessRunner
-from megtrim.places.devices.counting import COUNTS_FILE, CountingEmulator
+from megtrim.places.devices.counting import CountingEmulator
 from megtrim.places.devices.device import DeviceSpec
-from megtrim.times.counts.use import Count, find_code, name_functions, parse_blocks
+from megtrim.times.counts.use import (
+    LARGEST_BYTES,
+    Blocks,
+    Count,
+    find_code,
+    name_functions,
+    parse_blocks,
+)
 
 ARM = """\
 .globl _start, kernel
@@ -72,16 +79,19 @@ def count(
     kind = "-static-pie" if pie else "-static"
     processes.capture(compiler, "-nostdlib", kind, "-o", str(program), str(source))
     table = read_table(program)
+    code = find_code(segments(program.read_bytes(), source="program"))
+    return name_functions(run_counted(folder, program, machine), table, code)
+
+
+def run_counted(folder: Path, program: Path, machine: str, *arguments: str) -> Blocks:
     with (
-        emulator(folder, machine).open() as device,
-        device.reserve() as lease,
+        emulator(folder, machine).open() as counting,
+        counting.device.reserve() as lease,
         lease.open() as directory,
     ):
         directory.put(program, "program")
-        assert directory.run(["program"], timeout_s=60).rc == 0
-        counted = directory.get(COUNTS_FILE)
-    code = find_code(segments(program.read_bytes(), source="program"))
-    return name_functions(parse_blocks(counted or b"", source=COUNTS_FILE), table, code)
+        assert directory.run(["program", *arguments], timeout_s=60).rc == 0
+        return parse_blocks(counting.counts.take(LARGEST_BYTES), source="counts")
 
 
 def emulator(folder: Path, machine: str, env: dict[str, str] | None = None) -> CountingEmulator:

@@ -8,6 +8,7 @@ from typing import Literal
 
 from megtrim.core.checks.statuses import CheckKind
 from megtrim.core.config.config_id import DEFAULT_CONFIG, split, suffix_of
+from megtrim.core.config.units import WORK
 from megtrim.libs.util.value import Value
 
 DEFAULT_OUT = "megtrim-out"
@@ -217,6 +218,15 @@ def suggest_next(
 
 
 USE_LESS = "make it use less, or raise the limit in the same change and say why"
+
+
+def suggest_for_unknown_use(measure: str) -> str:
+    """``measure``: one of a scenario's that has a limit, and is not known."""
+    section = "work" if measure == WORK else "memory"
+    return (
+        f"bring what is missing; if it is meant that this is not known, set {section}."
+        "inconclusive: warn in the same change and say why"
+    )
 
 
 def suggest_for_budget(*, lapsed: bool, owner: str = "") -> str:

@@ -93,6 +93,9 @@ class WorkConfig(ConfigSection):
     growth: Share | None = None
     """Largest growth of a scenario's instructions on the reduced build since the baseline, such as
     1%; left out: any."""
+    inconclusive: Literal["fail", "warn"] = "fail"
+    """What it means if the growth that `growth` limits is not known: nothing was counted, or not
+    all of it, or under other conditions than the baseline. Neither is a pass."""
 
 
 class MemoryConfig(ConfigSection):
@@ -102,3 +105,10 @@ class MemoryConfig(ConfigSection):
     """Largest peak of any scenario, such as 64 MiB."""
     growth: Growth | None = None
     """Largest growth of a peak since the baseline, such as 2 MiB or 5%."""
+    inconclusive: Literal["fail", "warn"] = "fail"
+    """What it means if a peak or its growth that is limited is not known: nothing was measured, or
+    not all of it, or under other conditions than the baseline. Neither is a pass."""
+
+    @property
+    def is_limited(self) -> bool:
+        return self.max_bytes is not None or self.growth is not None

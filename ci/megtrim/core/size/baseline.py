@@ -89,11 +89,16 @@ def dump_sizes(found: Baseline) -> str:
             parts=_nest(found.parts),
             quick=found.quick,
             source=found.source,
-            uses={name: replace(each, reasons={}) for name, each in found.uses.items()},
+            uses={name: _strip_reasons(each) for name, each in found.uses.items()},
             version=VERSION,
             **(asdict(found.origin) | {"project": project, "config": config}),
         )
     )
+
+
+def _strip_reasons(use: Use) -> Use:
+    """Keep what is not known, and not why: that may name this machine's folders."""
+    return replace(use, reasons=dict.fromkeys(use.reasons, ""))
 
 
 def _nest(files: Mapping[tuple[str, str], T]) -> dict[str, dict[str, T]]:

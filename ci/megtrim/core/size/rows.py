@@ -5,7 +5,12 @@ from dataclasses import field
 
 from megtrim.core.build_spec import Variant
 from megtrim.core.checks.check import Check
-from megtrim.core.checks.invocation import USE_LESS, Invocation, suggest_for_budget
+from megtrim.core.checks.invocation import (
+    USE_LESS,
+    Invocation,
+    suggest_for_budget,
+    suggest_for_unknown_use,
+)
 from megtrim.core.checks.statuses import CheckKind, CheckStatus
 from megtrim.core.config.problems import Place
 from megtrim.core.config.units import (
@@ -20,6 +25,7 @@ from megtrim.core.size.growth.arrivals import NO_ARRIVALS, Arrivals
 from megtrim.core.size.prices import PriceChange, PriceList
 from megtrim.libs.util.strict_json import SignedInt
 from megtrim.libs.util.value import Value
+from megtrim.libs.util.wording import count
 
 
 def name_subject(artifact: str, variant: str, measure: str) -> str:
@@ -32,6 +38,7 @@ class WorkUse(Value):
     """Of an iteration: instructions, also where a field says bytes."""
 
     instructions: int
+    """Without functions that are left out, as what it is compared with."""
     accesses: int
     """Of memory: reads and writes."""
     before: int
@@ -41,6 +48,21 @@ class WorkUse(Value):
     components: tuple[ByteChange, ...]
     left_out: tuple[str, ...]
     """Functions that are counted on neither side, because they vary."""
+    varying: int = 0
+    """What these do, before or now, if that is more: the least that was seen, or of those that vary
+    for the first time the most."""
+    processes: int = 0
+    """Processes that it starts, which are not counted."""
+
+    @property
+    def without_text(self) -> str:
+        without = ""
+        if self.left_out:
+            vary = "varies" if len(self.left_out) == 1 else "vary"
+            without += f"; without {count(len(self.left_out), 'function')} that {vary}"
+        if self.processes:
+            without += f"; without {count(self.processes, 'process', 'processes')} that it starts"
+        return without
 
 
 class BudgetRow(Value):
@@ -107,7 +129,7 @@ class BudgetRow(Value):
     def used_text(self) -> str:
         if self.work is not None:
             change = self.format(self.used_bytes or 0, "+") if self.work.changed else "no change"
-            return f"{self.work.instructions:,} ({self.note or change})"
+            return f"{self.work.instructions:,} ({self.note or change}{self.work.without_text})"
         if self.used_bytes is None:
             return self.note or "no baseline"
         growth = self.kind is CheckKind.GROWTH
@@ -116,8 +138,9 @@ class BudgetRow(Value):
     @property
     def text(self) -> str:
         waived = f", waived: {self.waiver}" if self.waiver else ""
+        noted = f"; {self.note}" if self.note and self.note not in self.limit_text else ""
         lapsed = f"; {self.lapsed}" if self.lapsed and self.status is CheckStatus.FAIL else ""
-        return f"{self.limit_text}{self.name_changes(4)}{waived}{lapsed}"
+        return f"{self.limit_text}{self.name_changes(4)}{noted}{waived}{lapsed}"
 
     def name_changes(self, most: int, mark: Callable[[str], str] = str) -> str:
         changed = self.work.changed[:most] if self.work else ()
@@ -146,13 +169,15 @@ def budget_checks(
         place = places.get(row.subject) or places.get(row.measure, start)
         failed = row.status is CheckStatus.FAIL
         hint = suggest_for_budget(lapsed=bool(row.lapsed), owner=row.owner) if failed else ""
+        if failed and row.measure in OF_SCENARIOS:
+            hint = USE_LESS if row.is_exceeded else suggest_for_unknown_use(row.measure)
         yield Check(
             id=row.check_id,
             kind=row.kind,
             subject=row.subject,
             status=row.status,
             text=row.text,
-            hint=USE_LESS if failed and row.measure in OF_SCENARIOS else hint,
+            hint=hint,
             file=place.file,
             line=place.line,
             reproduce=invocation.again("size") if failed else "",

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from megtrim.core.build_spec import Variant
 from megtrim.core.checks.statuses import CheckKind, CheckStatus
-from megtrim.core.config.performance import MemoryConfig
+from megtrim.core.config.performance import MemoryConfig, WorkConfig
 from megtrim.core.config.units import PEAK, WORK
 from megtrim.core.size.breakdown import View, compare_tables
 from megtrim.core.size.byte_table import ByteChange, ByteTable, by_component, list_largest
@@ -19,7 +19,8 @@ from megtrim.core.size.rows import BudgetRow, WorkUse
 from megtrim.libs.elf.components import find_component
 from megtrim.libs.elf.symbol_names import readable
 from megtrim.libs.util.errors import InputError
-from megtrim.times.counts.use import MemoryUse, Use, Work
+from megtrim.libs.util.wording import count
+from megtrim.times.counts.use import LATER, LENGTHS, Range, Use, Work
 
 if TYPE_CHECKING:
     from megtrim.core.config.model import Config
@@ -30,29 +31,69 @@ _MOST_LEFT_OUT = 0.1
 """Share of the functions that ran, or of the baseline's work, that may be left out."""
 _MOST_CHANGES = 40
 _LONGEST_NAME = 200
+_MOST_NAMED = 3
 _NOT_RUN = "it could not be run"
+_OTHER_KEY = "the baseline has another model, input, thread number, command line or emulator"
+_NO_BASELINE = "no baseline"
+
+Policy = Literal["fail", "warn"]
 
 
 def list_rows(
     found: Mapping[str, Use], before: Mapping[str, Use], config: Config, source: str
 ) -> Iterator[BudgetRow]:
     """Yield rows by scenario. ``source``: the baseline's."""
+    gone = sorted(before.keys() - found.keys())
     for scenario, use in found.items():
-        former = before.get(scenario, Use())
-        for variant in (Variant.PLAIN, Variant.REDUCED) if config.work else ():
-            row = _make_row(scenario, variant, WORK)
-            most = config.work.growth if config.work and variant is Variant.REDUCED else None
-            if now := use.work.get(variant):
-                yield compare_work(row, now, former.work.get(variant), source, most)
-            else:
-                note = f"not counted, because {use.reasons.get('work', _NOT_RUN)}"
-                yield _leave_open(row, note, limited=most is not None)
-        if config.memory and use.memory:
-            yield from _compare_memory(scenario, use.memory, former.memory, config.memory, source)
-        elif config.memory:
-            note = f"not measured, because {use.reasons.get('memory', _NOT_RUN)}"
-            row = _make_row(scenario, Variant.REDUCED, PEAK)
-            yield _leave_open(row, note, limited=config.memory != MemoryConfig())
+        former = before.get(scenario)
+        missing = _explain_missing(former, gone)
+        if config.work:
+            yield from _list_work(scenario, use, former, config.work, source, missing)
+        if config.memory:
+            yield from _list_memory(scenario, use, former, config.memory, source, missing)
+
+
+def _explain_missing(former: Use | None, gone: Sequence[str]) -> Mapping[str, str]:
+    """Return why the baseline lacks a figure that it should have, by what it is of.
+
+    A scenario that is only new has none, and nothing to grow from. One that came while another
+    went may be that one under another name.
+    """
+    if former is not None:
+        return dict.fromkeys(former.reasons, "the baseline could not measure it")
+    if not gone:
+        return {}
+    named = ", ".join(gone[:_MOST_NAMED])
+    renamed = f"the baseline has no scenario of this name, and has {named}, which went"
+    return {"work": renamed, "memory": renamed}
+
+
+def _list_work(
+    scenario: str,
+    use: Use,
+    former: Use | None,
+    limits: WorkConfig,
+    source: str,
+    missing: Mapping[str, str],
+) -> Iterator[BudgetRow]:
+    for variant in (Variant.PLAIN, Variant.REDUCED):
+        row = _make_row(scenario, variant, WORK)
+        most = limits.growth if variant is Variant.REDUCED else None
+        now = use.work.get(variant)
+        if now is None:
+            note = f"not counted, because {use.reasons.get('work', _NOT_RUN)}"
+            yield _leave_open(row, note, limited=most is not None, policy=limits.inconclusive)
+            continue
+        known = former.work.get(variant) if former else None
+        yield compare_work(
+            row,
+            now,
+            known,
+            source,
+            most,
+            policy=limits.inconclusive,
+            missing=missing.get("work", ""),
+        )
 
 
 def _make_row(scenario: str, variant: Variant, measure: str) -> BudgetRow:
@@ -62,8 +103,11 @@ def _make_row(scenario: str, variant: Variant, measure: str) -> BudgetRow:
     return BudgetRow(kind=kind, artifact=scenario, variant=shown, measure=measure, status=status)
 
 
-def _leave_open(row: BudgetRow, note: str, *, limited: bool) -> BudgetRow:
-    status = CheckStatus.INCONCLUSIVE if limited else CheckStatus.SKIPPED
+def _leave_open(row: BudgetRow, note: str, *, limited: bool, policy: Policy) -> BudgetRow:
+    """``limited``: the team asked for an answer, and there is none."""
+    if not limited:
+        return replace(row, note=note)
+    status = CheckStatus.FAIL if policy == "fail" else CheckStatus.INCONCLUSIVE
     return replace(row, note=note, status=status)
 
 
@@ -77,17 +121,28 @@ def _judge(row: BudgetRow, used_bytes: int | None, most: int | None, source: str
 
 
 def compare_work(
-    row: BudgetRow, now: Work, former: Work | None, source: str, most: float | None = None
+    row: BudgetRow,
+    now: Work,
+    former: Work | None,
+    source: str,
+    most: float | None = None,
+    *,
+    policy: Policy = "fail",
+    missing: str = "",
 ) -> BudgetRow:
-    """``former``: the baseline's; ``most``: the largest growth, as a share."""
-    known = former if former and former.key == now.key else now
-    left_out = {*now.left_out, *known.left_out}
+    """Judge the growth of what did not vary; it passes only if nothing else can exceed the limit.
+
+    ``former``: the baseline's; ``most``: the largest growth, as a share; ``missing``: why there is
+    no ``former``, which there should be.
+    """
+    comparable = former is not None and former.key == now.key
+    known = former if former is not None and comparable else now
+    left_out = now.varying.keys() | known.varying.keys()
     tables = [_tabulate(each, left_out) for each in (known, now)]
     old, new = map(by_component, tables)
-    lost = sum(known.functions[name][0] for name in left_out & known.functions.keys())
     use = WorkUse(
-        instructions=now.total.instructions,
-        accesses=now.total.accesses,
+        instructions=new.total(),
+        accesses=sum(each for name, (_, each) in now.functions.items() if name not in left_out),
         before=old.total(),
         changed=list_largest(compare_tables(tables[0], tables[1], View.SYMBOL), _MOST_CHANGES),
         components=tuple(
@@ -95,16 +150,85 @@ def compare_work(
             for name in sorted({*old, *new})
         ),
         left_out=tuple(sorted(map(_show, left_out))),
+        varying=sum(_bound_varying(now, known).values()),
+        processes=now.processes,
     )
-    row = replace(row, work=use, note="" if known is former else "no baseline")
-    if not now.functions or len(now.left_out) > _MOST_LEFT_OUT * now.ran:
-        little = f"{len(now.left_out)} of {now.ran} functions vary"
-        row = _leave_open(row, f"too little is left: {little}", limited=most is not None)
-    elif lost > _MOST_LEFT_OUT * known.total.instructions:
-        little = f"{lost / known.total.instructions:.0%} of the work varies now"
-        row = _leave_open(row, f"too little is left: {little}", limited=most is not None)
-    grown = None if row.note else new.total() - old.total()
-    return _judge(row, grown, None if most is None else round(most * old.total()), source)
+    row = replace(row, work=use)
+    limit = None if most is None else round(most * old.total())
+    grown = new.total() - old.total()
+    if comparable and limit is not None and grown > limit:
+        return _judge(row, grown, limit, source)
+    if not comparable:
+        note = _OTHER_KEY if former else missing
+        little = _find_little(now, known, left_out)
+        if note or little:
+            row = _leave_open(row, little or note, limited=most is not None, policy=policy)
+        return _judge(replace(row, note=row.note or _NO_BASELINE), None, limit)
+    note = _find_little(now, known, left_out)
+    if not note and limit is not None:
+        note = _find_excess(now, known, grown, limit)
+    if note:
+        row = _leave_open(row, note, limited=most is not None, policy=policy)
+        return _judge(row, None, limit)
+    return _judge(row, grown, limit, source)
+
+
+def _find_little(now: Work, known: Work, left_out: AbstractSet[str]) -> str:
+    """Return why what is left to compare says too little; empty: it does not."""
+    lost = sum(known.functions[name][0] for name in left_out & known.functions.keys())
+    if not now.functions or len(now.varying) > _MOST_LEFT_OUT * now.ran:
+        return f"too little is left: {len(now.varying)} of {now.ran} functions vary"
+    if lost > _MOST_LEFT_OUT * known.total.instructions:
+        return f"too little is left: {lost / known.total.instructions:.0%} of the work varies now"
+    return ""
+
+
+def _bound_varying(now: Work, known: Work) -> dict[str, int]:
+    """Return what each function that varies does in an iteration, before or now, if that is more.
+
+    Of one that varied before, too, it is the least that was seen: so it waits. One that varies for
+    the first time may do more, and is taken for the most that was seen.
+    """
+    return {
+        name: max(_count_varying(now, known, name), _count_varying(known, now, name))
+        for name in now.varying.keys() | known.varying.keys()
+    }
+
+
+def _count_varying(work: Work, other: Work, name: str) -> int:
+    if name not in work.varying:
+        return work.functions.get(name, (0, 0))[0]
+    seen = Range(*work.varying[name])
+    return seen.smallest if name in other.varying else seen.largest
+
+
+def _find_excess(now: Work, known: Work, grown: int, limit: int) -> str:
+    """Return what of the growth is not known, and may be more than the limit; empty: nothing."""
+    if now.processes:
+        started = count(now.processes, "process", "processes")
+        return f"it starts {started}, of which nothing is counted"
+    bounds = _bound_varying(now, known)
+    if sum(bounds.values()) > limit:
+        return f"what varies is more than the limit: {_name_largest(bounds)}"
+    more = {
+        name: _count_varying(now, known, name) - _count_varying(known, now, name) for name in bounds
+    }
+    if grown + sum(each for each in more.values() if each > 0) > limit:
+        return f"with what varies it may be more than the limit: {_name_largest(bounds)}"
+    later = {
+        name: excess - known.later.get(name, 0)
+        for name, excess in now.later.items()
+        if not (name in now.varying and name in known.varying) and excess > known.later.get(name, 0)
+    }
+    if sum(later.values()) > limit:
+        these = f"iterations {LENGTHS[1] + 1} to {LATER}"
+        return f"{these} do more than the second: {_name_largest(later)}"
+    return ""
+
+
+def _name_largest(counts: Mapping[str, int]) -> str:
+    largest = sorted(counts.items(), key=lambda each: (-each[1], each[0]))[:_MOST_NAMED]
+    return ", ".join(f"{_show(name)} {instructions:,}" for name, instructions in largest)
 
 
 def _tabulate(work: Work, left_out: AbstractSet[str]) -> ByteTable:
@@ -124,18 +248,55 @@ def _show(name: str) -> str:
     return name[:_LONGEST_NAME]
 
 
-def _compare_memory(
-    scenario: str, use: MemoryUse, former: MemoryUse | None, limits: MemoryConfig, source: str
+def _list_memory(
+    scenario: str,
+    use: Use,
+    former: Use | None,
+    limits: MemoryConfig,
+    source: str,
+    missing: Mapping[str, str],
 ) -> Iterator[BudgetRow]:
     """Limits are of the peak: a plan follows from the model, and is shown."""
-    known = former.figures if former and former.key == use.key else {}
-    for measure, size_bytes in use.figures.items():
+    if use.memory is None:
+        note = f"not measured, because {use.reasons.get('memory', _NOT_RUN)}"
+        row = _make_row(scenario, Variant.REDUCED, PEAK)
+        limited = limits.is_limited
+        policy = limits.inconclusive
+        yield _leave_open(row, note, limited=limited, policy=policy)
+        return
+    known = former.memory if former else None
+    unknown = missing.get("memory", "")
+    if known is not None and known.key != use.memory.key:
+        known = None
+        unknown = _OTHER_KEY
+    before = known.figures if known else {}
+    for measure, size_bytes in use.memory.figures.items():
         row = _make_row(scenario, Variant.REDUCED, measure)
         held = limits if measure == PEAK else MemoryConfig()
-        was = known.get(measure)
+        was = before.get(measure)
         grown = None if was is None else size_bytes - was
         if was and grown and measure == PEAK and abs(grown) <= VARIES * was:
             grown = 0
         growth = held.growth.limit_bytes(was or size_bytes) if held.growth else None
-        yield _judge(replace(row, kind=CheckKind.SIZE), size_bytes, held.max_bytes)
-        yield _judge(row, grown, growth, source)
+        size_row = _judge(replace(row, kind=CheckKind.SIZE), size_bytes, held.max_bytes)
+        growth_row = _judge(row, grown, growth, source)
+        if grown is None and unknown:
+            limited = growth is not None
+            growth_row = _leave_open(
+                growth_row, unknown, limited=limited, policy=limits.inconclusive
+            )
+        for each in (size_row, growth_row):
+            yield _doubt(each, use, limits.inconclusive) if measure == PEAK else each
+
+
+def _doubt(row: BudgetRow, use: Use, policy: Policy) -> BudgetRow:
+    """Return a peak's row with what is not in the peak: it is no pass, if that is known."""
+    processes = use.memory.processes if use.memory else 0
+    if row.status is CheckStatus.PASS and processes:
+        started = count(processes, "process", "processes")
+        note = f"{row.used_text}, and it starts {started}, whose memory is not in that"
+        open_row = _leave_open(row, note, limited=True, policy=policy)
+        return replace(open_row, used_bytes=None, baseline="")
+    if unknown := use.reasons.get("processes"):
+        return replace(row, note=f"whether it starts other processes is not known: {unknown}")
+    return row

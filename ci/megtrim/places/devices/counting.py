@@ -8,15 +8,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.resources import files as package_files
 from pathlib import Path
+from typing import NamedTuple
 
 from megtrim.libs.util.errors import InputError
 from megtrim.libs.util.process import Command, ProcessRunner
 from megtrim.libs.util.value import Value
 from megtrim.places.devices import qemu
 from megtrim.places.devices.device import DeviceSpec
-from megtrim.places.devices.local import open_scratch
+from megtrim.places.devices.local import MeasuringFile, open_measuring_file, open_scratch
 
-COUNTS_FILE = "counts.txt"
 _PLUGIN = package_files("megtrim.places.devices").joinpath("counting_plugin.c").read_bytes()
 HINT = "on Debian 12 and Ubuntu: apt-get install qemu-user"
 # It declares all that it needs, so no library and no header of this machine has a part in it.
@@ -29,6 +29,12 @@ def find_counter(name: str, processes: ProcessRunner) -> str | None:
     """Return the path of an emulator that takes plugins. Debian 13's qemu-user is static."""
     found = processes.which(name)
     return found if found and "-plugin" in processes.capture(found, "--help") else None
+
+
+class Counting(NamedTuple):
+    device: qemu.Qemu
+    counts: MeasuringFile
+    """What the plugin saw of the last run, in the format of counts/use.py."""
 
 
 class CountingEmulator(Value):
@@ -48,11 +54,16 @@ class CountingEmulator(Value):
         return qemu.find(self.spec, emulator)
 
     @contextmanager
-    def open(self) -> Iterator[qemu.Qemu]:
-        """Give out a device whose runs leave :data:`COUNTS_FILE`. Raises InputError."""
+    def open(self) -> Iterator[Counting]:
+        """Give out a device whose runs are counted. Raises InputError."""
         found = self._find()
-        with open_scratch(self.spec.scratch) as folder:
-            yield found.start_by(options=(*_SEED, "-plugin", str(self._compile(folder))))
+        with open_scratch(self.spec.scratch) as folder, open_measuring_file(folder) as counts:
+            # qemu reads a comma in an option's value as its end, and two as one.
+            plugin, out = (
+                str(path).replace(",", ",,") for path in (self._compile(folder), counts.path)
+            )
+            device = found.start_by(options=(*_SEED, "-plugin", f"{plugin},out={out}"))
+            yield Counting(device=device, counts=counts)
 
     def _compile(self, folder: Path) -> Path:
         source = folder / "plugin.c"

@@ -107,6 +107,33 @@ class Local:
             raise _make_scratch_error(self._scratch, error) from None
 
 
+class MeasuringFile:
+    """A file for a tool that measures a program, outside of the folder in which that one runs.
+
+    It is read by the descriptor that made it: what a program puts in its place is not looked at.
+    """
+
+    def __init__(self, path: Path, descriptor: int) -> None:
+        self.path = path
+        self._descriptor = descriptor
+
+    def take(self, most_bytes: int) -> bytes:
+        """Return what was written, at most one byte more than ``most_bytes``, and empty it."""
+        found = os.pread(self._descriptor, most_bytes + 1, 0)
+        os.ftruncate(self._descriptor, 0)
+        return found
+
+
+@contextmanager
+def open_measuring_file(folder: Path) -> Iterator[MeasuringFile]:
+    descriptor, name = tempfile.mkstemp(dir=folder, prefix="measured-")
+    try:
+        yield MeasuringFile(Path(name), descriptor)
+    finally:
+        os.close(descriptor)
+        Path(name).unlink(missing_ok=True)
+
+
 @contextmanager
 def open_scratch(scratch: Path) -> Iterator[Path]:
     try:

@@ -27,11 +27,14 @@ from megtrim.libs.elf.layout import segments
 from megtrim.libs.elf.symbol_table import read_linked, read_table
 from megtrim.libs.programs.exit_status import RunOutcome, ending, error_message
 from megtrim.libs.util.errors import InputError, ProductFailure
-from megtrim.places.devices.counting import COUNTS_FILE
+from megtrim.places.devices.counting import Counting
 from megtrim.places.devices.device import Device
-from megtrim.places.devices.local import Local
+from megtrim.places.devices.local import Local, open_measuring_file
 from megtrim.times.counts.use import (
+    LARGEST_BYTES,
+    LATER,
     LENGTHS,
+    LONGEST_PEAK,
     Count,
     MemoryUse,
     Use,
@@ -49,9 +52,9 @@ _REPEATS = 2
 _MORE_REPEATS = 4
 """The latter where something varies: what does so seldom shows late."""
 _VARIANTS = ((str(Variant.PLAIN), PLAIN), (str(Variant.REDUCED), REDUCED))
-_PEAK_FILE = "peak.txt"
 _PLAN = "plan"
 _PLAN_FILE = "plan/StaticMemoryInfo.json"
+_COUNTS = "the plugin's counts"
 
 
 def inputs(task: Task, session: Session) -> dict[str, str]:
@@ -62,7 +65,7 @@ def inputs(task: Task, session: Session) -> dict[str, str]:
     with _note(named, "emulator"):
         named |= session.services.emulators[scenario.cpu_class.name].identity()
     with _note(named, "timer"):
-        named["timer"] = str(find_timer(session.services.device(scenario)))
+        named["timer"] = find_timer(session.services.device(scenario))
     named["asked"] = f"{config.work is not None} {config.memory is not None}"
     for variant, build in _VARIANTS:
         folder = session.results.done[build]
@@ -81,7 +84,10 @@ def work(task: Task, session: Session, folder: Path) -> Use:
     with _note(reasons, "work"):
         works = _count(scenario, session) if config.work else works
     with _note(reasons, "memory"):
-        memory = _measure(scenario, session) if config.memory else None
+        memory = _measure(scenario, session, folder) if config.memory else None
+    if memory is not None:
+        with _note(reasons, "processes"):
+            memory = replace(memory, processes=_find_processes(scenario, session, works))
     return Use(work=works, memory=memory, reasons=reasons)
 
 
@@ -109,25 +115,54 @@ def _count(scenario: Scenario, session: Session) -> dict[str, Work]:
         raise InputError(msg)
     counting = session.services.emulators[scenario.cpu_class.name]
     done = session.results.done
-    named = _describe(scenario, session) | {"lengths": f"{LENGTHS}", "timeout": ""}
+    named = _describe(scenario, session) | {"lengths": f"{LENGTHS} {LATER}", "timeout": ""}
     key = binding(named | counting.identity())
-    with counting.open() as emulator:
-        return {
-            variant: repeat(_prepare(scenario, session, done[build], emulator), key)
-            for variant, build in _VARIANTS
-        }
+    works: dict[str, Work] = {}
+    with counting.open() as opened:
+        for variant, build in _VARIANTS:
+            program = CountedProgram(_prepare(scenario, session, done[build], opened))
+            # Only the program that ships has a limit.
+            later = program.count_later if variant == Variant.REDUCED else None
+            found = repeat(program.count_iteration, key, later=later)
+            works[variant] = replace(found, processes=program.processes)
+    return works
 
 
-def repeat(count: Callable[[], Mapping[str, Count]], key: str) -> Work:
+def repeat(
+    count: Callable[[], Mapping[str, Count]],
+    key: str,
+    *,
+    later: Callable[[], Mapping[str, Count]] | None = None,
+) -> Work:
     repeats = [count() for _ in range(_REPEATS)]
     if join_repeats(key, repeats).left_out:
         repeats += [count() for _ in range(_MORE_REPEATS)]
-    return join_repeats(key, repeats)
+    return join_repeats(key, repeats, later=later() if later else None)
+
+
+class CountedProgram:
+    """A program that is run with a number of iterations, and what of it was not counted."""
+
+    def __init__(self, run: Callable[[int], tuple[Mapping[str, Count], int]]) -> None:
+        self._run = run
+        self.processes = 0
+        """The most that a run has started."""
+
+    def count_iteration(self) -> Mapping[str, Count]:
+        return subtract(self._count(LENGTHS[1]), self._count(LENGTHS[0]))
+
+    def count_later(self) -> Mapping[str, Count]:
+        return subtract(self._count(LATER), self._count(LENGTHS[1]))
+
+    def _count(self, iterations: int) -> Mapping[str, Count]:
+        counted, processes = self._run(iterations)
+        self.processes = max(self.processes, processes)
+        return counted
 
 
 def _prepare(
-    scenario: Scenario, session: Session, build: StageFolder, emulator: Device
-) -> Callable[[], Mapping[str, Count]]:
+    scenario: Scenario, session: Session, build: StageFolder, opened: Counting
+) -> Callable[[int], tuple[Mapping[str, Count], int]]:
     name = applications.name_of(scenario, session.request)
     path = binary(build, name)
     named = locate_named(build, name)
@@ -138,23 +173,39 @@ def _prepare(
     code = find_code(segments(read_linked(path), source=name))
     made = replace(_make_spec(scenario, session, path), dumps=False)
 
-    def run(iterations: int) -> Mapping[str, Count]:
+    def run(iterations: int) -> tuple[Mapping[str, Count], int]:
         asked = _ask(made, session, ("warmup_iter", "1"), ("iter", str(iterations)))
-        counted = _run(emulator, asked, COUNTS_FILE)
-        return name_functions(parse_blocks(counted, source=COUNTS_FILE), table, code)
+        _run(opened.device, asked)
+        blocks = parse_blocks(opened.counts.take(LARGEST_BYTES), source=_COUNTS)
+        return name_functions(blocks, table, code), blocks.processes
 
-    return lambda: subtract(run(LENGTHS[1]), run(LENGTHS[0]))
+    return run
 
 
-def find_timer(device: Device) -> tuple[str, ...]:
+def _find_processes(scenario: Scenario, session: Session, works: Mapping[str, Work]) -> int:
+    """Return how many the trimmed program starts: GNU time does not see all of their memory."""
+    if counted := works.get(Variant.REDUCED):
+        return counted.processes
+    reduced = session.results.done[REDUCED]
+    program = applications.program(scenario, session.request, reduced)
+    asked = replace(_make_spec(scenario, session, program), dumps=False)
+    if not asked.application:
+        asked = _ask(asked, session, ("warmup_iter", "1"), ("iter", "1"))
+    with session.services.emulators[scenario.cpu_class.name].open() as opened:
+        _run(opened.device, asked)
+        blocks = parse_blocks(opened.counts.take(LARGEST_BYTES), source=_COUNTS)
+    return blocks.processes
+
+
+def find_timer(device: Device) -> str:
     timer = device.which("time") if isinstance(device, Local) else None
     if timer is None:
         msg = "GNU time is not on the path; on Debian: apt-get install time"
         raise InputError(msg)
-    return (timer, "-o", _PEAK_FILE, "-f", "%M")
+    return timer
 
 
-def _measure(scenario: Scenario, session: Session) -> MemoryUse:
+def _measure(scenario: Scenario, session: Session, folder: Path) -> MemoryUse:
     device = session.services.device(scenario)
     request = session.request
     done = session.results.done
@@ -165,8 +216,13 @@ def _measure(scenario: Scenario, session: Session) -> MemoryUse:
         _make_spec(scenario, session, applications.program(scenario, request, done[build]))
         for _, build in _VARIANTS
     )
-    timed = device.start_by(*find_timer(device))
-    figures = {PEAK: min(parse_peak(_run(timed, reduced, _PEAK_FILE)) for _ in range(_REPEATS))}
+    peaks: list[int] = []
+    with open_measuring_file(folder) as written:
+        timed = device.start_by(find_timer(device), "-o", str(written.path), "-f", "%M")
+        for _ in range(_REPEATS):
+            _run(timed, reduced)
+            peaks.append(parse_peak(written.take(LONGEST_PEAK)))
+    figures = {PEAK: min(peaks)}
     if not plain.application:
         # The plain program is asked: what writes it down is not in a trimmed one.
         asked = _ask(plain, session, ("get_static_mem_info", _PLAN))
@@ -189,7 +245,7 @@ def _ask(made: RunSpec, session: Session, *values: tuple[str, str]) -> RunSpec:
     return replace(made, arguments=render_flags(given, dialect))
 
 
-def _run(device: Device, spec: RunSpec, recorded: str) -> bytes:
+def _run(device: Device, spec: RunSpec, recorded: str = "") -> bytes:
     with device.reserve() as lease:
         found = run_on(lease, replace(spec, recorded=recorded))
     if ending(found.run) is not RunOutcome.PASSED:

@@ -1,6 +1,7 @@
 """What scenarios use: the work of an iteration, by function, and memory. Pure.
 
-Work is the difference of two runs that make :data:`LENGTHS` iterations.
+Work is the difference of two runs that make :data:`LENGTHS` iterations. One run more, of
+:data:`LATER` iterations, shows whether those that follow do more.
 """
 
 from __future__ import annotations
@@ -24,11 +25,18 @@ from megtrim.libs.util.errors import InputError
 from megtrim.libs.util.value import Value
 
 LENGTHS = (1, 2)
+LATER = 8
+"""Iterations of the run that shows what the third and later ones do."""
 NO_SYMBOL = "[without a symbol]"
-_LARGEST_BYTES = 64 * 1024 * 1024
+GENERATED = "[generated code]"
+"""Code of no file: what the program itself has written into memory and runs."""
+LARGEST_BYTES = 64 * 1024 * 1024
+"""Of what the plugin writes."""
+LONGEST_PEAK = 64
+"""Bytes of what GNU time writes."""
 _LONGEST_NAME = 4096
-_BLOCK = re.compile(rb"([0-9a-f]{1,16}) ([0-9]{1,18}) ([0-9]{1,18})")
-_END = re.compile(rb"([0-9]{1,7}) blocks")
+_BLOCK = re.compile(rb"([0-9a-f]{1,16}) ([0-9]{1,18}) ([0-9]{1,18})(?: (-|/[!-~]{1,63}))?")
+_END = re.compile(rb"([0-9]{1,7}) blocks, ([0-9]{1,9}) processes")
 _KIB = re.compile(rb"([0-9]{1,12})\n")
 _ADDRESS = re.compile("[0-9]{1,15}")
 
@@ -46,6 +54,24 @@ class Count(NamedTuple):
         return Count(self.instructions + times * other[0], self.accesses + times * other[1])
 
 
+class Blocks(NamedTuple):
+    """What the plugin saw of one run."""
+
+    program: tuple[tuple[int, Count], ...]
+    """Of the program's own code: for each block its offset from the first byte of that code."""
+    others: Mapping[str, Count]
+    """Of libraries, by file and place, and :data:`GENERATED`."""
+    processes: int
+    """That the program started: what they do is not counted."""
+
+
+class Range(NamedTuple):
+    """Instructions of a function whose count varies from repeat to repeat."""
+
+    smallest: int
+    largest: int
+
+
 class Work(Value):
     """Of one program in one scenario; functions that no iteration runs are not listed."""
 
@@ -55,10 +81,22 @@ class Work(Value):
     """Of all that the count depends on but the program: another key is not comparable."""
     functions: Mapping[Name, Annotated[tuple[Number, Number], Field(min_length=2, max_length=2)]]
     """Instructions and accesses, equal in all repeats."""
-    left_out: tuple[Name, ...] = ()
-    """Functions whose counts vary from repeat to repeat: they wait, or print times; sorted."""
+    varying: Mapping[Name, Annotated[tuple[Number, Number], Field(min_length=2, max_length=2)]] = (
+        field(default_factory=dict)
+    )
+    """The :class:`Range` of functions whose counts vary from repeat to repeat: they wait, or print
+    times. They are not among ``functions``."""
+    later: Mapping[Name, Number] = field(default_factory=dict)
+    """Instructions of functions that do more in the iterations up to the one with the number
+    :data:`LATER`, in all of these together, than as many times what was counted."""
+    processes: Number = 0
+    """Processes that a run started: what they do is not counted."""
     ran: Number
     """Functions that ran at all."""
+
+    @property
+    def left_out(self) -> tuple[str, ...]:
+        return tuple(sorted(self.varying))
 
     @property
     def total(self) -> Count:
@@ -73,6 +111,9 @@ class MemoryUse(Value):
     figures: Mapping[Name, Number]
     """Bytes: the largest resident set, an emulator's own included, and what the engine plans for
     tensors and weights, if it says that."""
+    processes: Number = 0
+    """Processes that the program started, as the counting emulator saw: their memory is not in the
+    peak."""
 
 
 class Use(StageResult):
@@ -88,19 +129,36 @@ class Use(StageResult):
     """Why one of them is not known."""
 
 
-def parse_blocks(data: bytes, *, source: str) -> list[tuple[int, Count]]:
-    """Read what the plugin wrote: for each block its offset, instructions and accesses.
+def parse_blocks(data: bytes, *, source: str) -> Blocks:
+    """Read what the plugin wrote: for each block its place, instructions and accesses.
 
-    ``OFFSET INSTRUCTIONS ACCESSES``, a block a line, the offset from the program's first byte of
-    code, in hexadecimal; at the end how many lines there are. Raises InputError.
+    ``PLACE INSTRUCTIONS ACCESSES``, a block a line, the place in hexadecimal: from the program's
+    first byte of code, or in the file that is named at the end of the line, ``/libc.so.6``; ``-``
+    there is code of no file. The last line has the number of lines, and of processes that the
+    program started. Raises InputError.
     """
-    *lines, last = data[: _LARGEST_BYTES + 1].splitlines() or [b""]
+    if not data:
+        msg = (
+            "the emulator left no counts: the program became another one (exec), or ended it "
+            "before it could write"
+        )
+        raise InputError(msg, hint="count a program that runs to its own end")
+    *lines, last = data[: LARGEST_BYTES + 1].splitlines() or [b""]
     end = _END.fullmatch(last)
     found = [_BLOCK.fullmatch(line) for line in lines]
-    if len(data) > _LARGEST_BYTES or end is None or int(end[1]) != len(lines) or None in found:
+    if len(data) > LARGEST_BYTES or end is None or int(end[1]) != len(lines) or None in found:
         msg = f"{source}: found another text than the plugin writes, which ends in {last[:40]!a}"
         raise InputError(msg, hint="count it again")
-    return [(int(o, 16), Count(int(n), int(m))) for o, n, m in (x.groups() for x in found if x)]
+    program: list[tuple[int, Count]] = []
+    others = defaultdict[str, Count](Count)
+    for place, instructions, accesses, file in (each.groups() for each in found if each):
+        count = Count(int(instructions), int(accesses))
+        if file is None:
+            program.append((int(place, 16), count))
+            continue
+        name = GENERATED if file == b"-" else f"{file[1:].decode()}+0x{int(place, 16):x}"
+        others[name] = others[name].plus(count)
+    return Blocks(program=tuple(program), others=others, processes=int(end[2]))
 
 
 def find_code(segments: Iterable[Segment]) -> int:
@@ -109,17 +167,18 @@ def find_code(segments: Iterable[Segment]) -> int:
     return min(code, default=0)
 
 
-def name_functions(
-    blocks: Iterable[tuple[int, Count]], table: FunctionTable, code: int
-) -> dict[str, Count]:
-    """A function without a recorded size, written in assembler, reaches to the next one."""
+def name_functions(blocks: Blocks, table: FunctionTable, code: int) -> dict[str, Count]:
+    """Add up what ran by function, and of libraries by block.
+
+    A function without a recorded size, written in assembler, reaches to the next one.
+    """
     starts: dict[int, Function] = {}
     for function in table.functions:  # of several at one address, the first that has a size
         if function.address not in starts or not starts[function.address].size_bytes:
             starts[function.address] = function
     places = [*starts]
-    named = defaultdict[str, Count](Count)
-    for offset, count in blocks:
+    named = defaultdict[str, Count](Count, blocks.others)
+    for offset, count in blocks.program:
         at = bisect_right(places, code + offset) - 1
         near = starts[places[at]] if at >= 0 else None
         outside = near is None or 0 < near.size_bytes <= code + offset - near.address
@@ -133,18 +192,53 @@ def subtract(long: Mapping[str, Count], short: Mapping[str, Count]) -> dict[str,
     return {name: long.get(name, Count()).plus(short.get(name, Count()), -1) for name in every}
 
 
-def join_repeats(key: str, repeats: Sequence[Mapping[str, Count]]) -> Work:
-    """``repeats``: what :func:`subtract` returned, of at least two pairs of runs."""
+def join_repeats(
+    key: str,
+    repeats: Sequence[Mapping[str, Count]],
+    *,
+    later: Mapping[str, Count] | None = None,
+    processes: int = 0,
+) -> Work:
+    """``repeats``: what :func:`subtract` returned, of at least two pairs of runs.
+
+    ``later``: what it returned of the run with :data:`LATER` iterations and a shorter one of them.
+    """
     every = sorted(set().union(*repeats))
     seen = {name: {each.get(name, Count()) for each in repeats} for name in every}
     # Less work by more iterations is waiting, too, however often it repeats.
     steady = {n: min(each) for n, each in seen.items() if len(each) == 1 and min(min(each)) >= 0}
+    varying = {
+        name: Range(
+            smallest=max(0, min(each.instructions for each in seen[name])),
+            largest=max(0, *(each.instructions for each in seen[name])),
+        )
+        for name in every
+        if name not in steady
+    }
     return Work(
         key=key,
         functions={name: count for name, count in steady.items() if any(count)},
-        left_out=tuple(name for name in every if name not in steady),
+        varying=varying,
+        later=_find_later(later or {}, steady, varying),
+        processes=processes,
         ran=len(every),
     )
+
+
+def _find_later(
+    later: Mapping[str, Count], steady: Mapping[str, Count], varying: Mapping[str, Range]
+) -> dict[str, int]:
+    """Return by how much functions do more than they were counted with; what varies, at most."""
+    iterations = LATER - LENGTHS[1]
+    more: dict[str, int] = {}
+    for name, found in later.items():
+        counted = steady.get(name, Count()).instructions
+        if name in varying:
+            counted = varying[name].largest
+        excess = found.instructions - iterations * counted
+        if excess > 0:
+            more[name] = excess
+    return more
 
 
 def parse_peak(data: bytes) -> int:

@@ -20,11 +20,12 @@ from megtrim.core.verdict.join import join
 from megtrim.engines.megengine.load_and_run.dialects import LITE
 from megtrim.libs.util.errors import InputError
 from megtrim.libs.util.process import ProcessRunner
+from megtrim.places.devices.counting import CountingEmulator
+from megtrim.places.devices.device import DeviceSpec
 from megtrim.places.devices.local import Local
 from megtrim.times.counts import stage
 from megtrim.times.counts.use import MemoryUse, Use, parse_peak, parse_plan
 from unit.core.trim.stages.built import CONFIG, built
-from unit.core.trim.stages.fake_device import FakeDevice
 from unit.core.trim.stages.support import changed
 from unit.core.verdict.examples import facts, use_rows
 
@@ -34,11 +35,12 @@ MIB = 1024 * 1024
 PASS = CheckStatus.PASS
 FAIL = CheckStatus.FAIL
 SKIPPED = CheckStatus.SKIPPED
+INCONCLUSIVE = CheckStatus.INCONCLUSIVE
 
 
-def use(peak: int, *, key: str = "a", planned: int | None = None) -> Use:
+def use(peak: int, *, key: str = "a", planned: int | None = None, processes: int = 0) -> Use:
     figures = {PEAK: peak} | ({} if planned is None else {PLANNED: planned})
-    return Use(memory=MemoryUse(key=key * 64, figures=figures))
+    return Use(memory=MemoryUse(key=key * 64, figures=figures, processes=processes))
 
 
 def rows(now: Use, before: Use | None = None, **limits: str) -> list[BudgetRow]:
@@ -70,8 +72,23 @@ def rows(now: Use, before: Use | None = None, **limits: str) -> list[BudgetRow]:
             {"growth": "1 B"},
             [(..., None, ...), (3 * MIB + 1, 1, FAIL)],
         ),
-        # Of another emulator, model or input: nothing to compare with.
-        (use(9, key="b"), use(8), {"growth": "1 B"}, [(9, None, SKIPPED), (None, 1, SKIPPED)]),
+        # Of another emulator, model or input: it is not known, unless no one asked.
+        (use(9, key="b"), use(8), {"growth": "1 B"}, [(9, None, SKIPPED), (None, 1, FAIL)]),
+        (
+            use(9, key="b"),
+            use(8),
+            {"growth": "1 B", "inconclusive": "warn"},
+            [(9, None, SKIPPED), (None, 1, INCONCLUSIVE)],
+        ),
+        (use(9, key="b"), use(8), {"max": "9 B"}, [(9, 9, PASS), (None, None, SKIPPED)]),
+        # What it starts is not in the peak.
+        (
+            use(9, processes=1),
+            use(9),
+            {"max": "9 B", "growth": "1 B"},
+            [(None, 9, FAIL), (None, 1, FAIL)],
+        ),
+        (use(9, processes=1), use(9), {}, [(9, None, SKIPPED), (0, None, SKIPPED)]),
         # The plan is exact, and of no budget.
         (
             use(8, planned=1000),
@@ -171,7 +188,16 @@ def open_task(folder: Path, processes: ProcessRunner, script: str) -> tuple[Sess
     engine = cast("Any", SimpleNamespace(dialect=lambda: LITE))
     here = cast("Any", {"any": Local("here", processes, folder / "runs")})
     task = next(each for each in tasks(session.request.config) if each.stage is Stage.COUNT)
-    return changed(session, devices=here, engine=engine, emulators={"any": FakeDevice()}), task
+    missing = DeviceSpec(
+        name="none",
+        processes=ProcessRunner({"PATH": ""}),
+        scratch=folder / "runs",
+        machine="aarch64",
+        qemu_cpu="max",
+        sysroot=None,
+    )
+    emulators = {"any": CountingEmulator(spec=missing, compilers=())}
+    return changed(session, devices=here, engine=engine, emulators=emulators), task
 
 
 @pytest.mark.chain
@@ -196,6 +222,11 @@ def test_it_is_measured_on_this_machine(
         return
     assert 300 * KIB < found.memory.figures[PEAK] < 64 * MIB
     assert found.memory.figures.get(PLANNED) == expected
+    # Whether the program starts others is seen by the emulator that counts.
+    assert "qemu-aarch64, which takes plugins" in found.reasons["processes"]
+    [size_row, *_] = rows(found, None, max="64 MiB")
+    assert size_row.status is PASS
+    assert "; whether it starts other processes is not known: qemu-aarch64" in size_row.text
 
 
 def test_what_cannot_be_measured_says_why(
@@ -206,7 +237,12 @@ def test_what_cannot_be_measured_says_why(
 
     assert "apt-get install time" in stage.work(task, session, tmp_path).reasons["memory"]
     found = stage.work(task, built(tmp_path / "phone", config=f"{CONFIG}memory: {{}}\n"), tmp_path)
-    for growth, status in (({}, SKIPPED), ({"growth": "1 MiB"}, CheckStatus.INCONCLUSIVE)):
-        [row] = rows(found, None, **growth)
+    limit = {"growth": "1 MiB"}
+    for limits, status in (
+        ({}, SKIPPED),
+        (limit, FAIL),
+        (limit | {"inconclusive": "warn"}, INCONCLUSIVE),
+    ):
+        [row] = rows(found, None, **limits)
         text = "not measured, because a device of kind fake does not say it"
         assert (row.status, row.text) == (status, text)

@@ -528,16 +528,22 @@ def use_rows(
 
 
 def work_row(
-    now: Work | str, before: Work | None = None, most: float | None = 0.01, **of: str
+    now: Work | str,
+    before: Work | None = None,
+    most: float | None = 0.01,
+    *,
+    inconclusive: str = "warn",
+    **of: str,
 ) -> BudgetRow:
     """``now``: why it was not counted, where it was not."""
     use = Use(reasons={"work": now}) if isinstance(now, str) else Use(work={"reduced": now})
     known = Use(work={"reduced": before} if before else {})
-    return use_rows(use, known, work=WorkConfig.model_construct(growth=most), **of)[-1]
+    limits = WorkConfig.model_construct(growth=most, inconclusive=inconclusive)
+    return use_rows(use, known, work=limits, **of)[-1]
 
 
 def _work_of_the_hostile(scenario: str) -> BudgetRow:
-    before = Work(key="0" * 64, functions={HOSTILE: (1, 1)}, left_out=(HOSTILE * 2,), ran=100)
+    before = Work(key="0" * 64, functions={HOSTILE: (1, 1)}, varying={HOSTILE * 2: (0, 0)}, ran=100)
     return work_row(replace(before, functions={HOSTILE: (9, 1)}), before, scenario=scenario)
 
 

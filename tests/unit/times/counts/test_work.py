@@ -1,5 +1,6 @@
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -9,7 +10,9 @@ from megtrim.core.verdict.join import join
 from megtrim.libs.elf.symbol_table import Function, FunctionTable
 from megtrim.libs.util.errors import InputError
 from megtrim.times.counts.use import (
+    GENERATED,
     NO_SYMBOL,
+    Blocks,
     Count,
     Work,
     join_repeats,
@@ -24,9 +27,15 @@ KERNELS = {"conv": (40_000, 800), "pool": (8_000, 80)}
 
 
 def work(
-    functions: Mapping[str, tuple[int, int]] = KERNELS, *left_out: str, key: str = "a" * 64
+    functions: Mapping[str, tuple[int, int]] = KERNELS,
+    *left_out: str,
+    key: str = "a" * 64,
+    most: int = 0,
+    **more: Any,
 ) -> Work:
-    return Work(key=key, functions=functions, left_out=left_out, ran=100)
+    """``left_out``: functions that vary, from nothing up to ``most``."""
+    varying = dict.fromkeys(left_out, (0, most))
+    return Work(key=key, functions=functions, ran=100, **{"varying": varying, **more})
 
 
 BY = {
@@ -66,7 +75,8 @@ BY = {
         (work({}), None, 0.01, INCONCLUSIVE, "too little is left: 0 of 100"),
         # Nothing else is comparable.
         (work(), None, 0.01, SKIPPED, "48,000 (no baseline)"),
-        (work(), work(key="b" * 64), 0.01, SKIPPED, "48,000 (no baseline)"),
+        (work(), work(key="b" * 64), None, SKIPPED, "48,000 (the baseline has another model, inp"),
+        (work(), work(key="b" * 64), 0.01, INCONCLUSIVE, "48,000 (the baseline has another model"),
         ("qemu is not there", work(), 0.01, INCONCLUSIVE, "because qemu is not there"),
         ("qemu is not there", work(), None, SKIPPED, "because qemu is not there"),
     ],
@@ -115,9 +125,28 @@ def test_what_repeats_is_counted_and_what_varies_is_named() -> None:
     ]
 
     found = join_repeats("a" * 64, repeats)
-    assert found == Work(
-        key="a" * 64, functions={"conv": (40, 0)}, left_out=("less", "seldom"), ran=4
-    )
+    varying = {"less": (0, 0), "seldom": (0, 1)}
+    assert found == Work(key="a" * 64, functions={"conv": (40, 0)}, varying=varying, ran=4)
+    assert found.left_out == ("less", "seldom")
+
+
+@pytest.mark.parametrize(
+    ("later", "expected"),
+    [
+        ({"conv": 240, "seldom": 6}, {}),
+        ({"conv": 241, "seldom": 7}, {"conv": 1, "seldom": 1}),
+        ({"conv": 240, "new": 5}, {"new": 5}),
+        ({"conv": 100}, {}),
+    ],
+)
+def test_what_later_iterations_do_more_is_kept(
+    later: dict[str, int], expected: dict[str, int]
+) -> None:
+    """Six of them, against six times what the second did."""
+    repeats = [{"conv": Count(40, 0), "seldom": Count(n, 0)} for n in (0, 1)]
+    counts = {name: Count(number, 0) for name, number in later.items()}
+
+    assert join_repeats("a" * 64, repeats, later=counts).later == expected
 
 
 TABLE = FunctionTable(
@@ -153,36 +182,50 @@ TABLE = FunctionTable(
 def test_a_block_is_of_the_function_that_it_begins_in(offset: int, name: str) -> None:
     one = Count(3, 1)
 
-    assert name_functions([(offset, one), (offset, one)], TABLE, 0xFF0) == {name: Count(6, 2)}
+    blocks = Blocks(
+        program=((offset, one), (offset, one)), others={"libc.so.6+0x8": one}, processes=0
+    )
+    assert name_functions(blocks, TABLE, 0xFF0) == {name: Count(6, 2), "libc.so.6+0x8": one}
 
 
 def test_blocks_are_read_as_the_plugin_writes_them() -> None:
-    text = b"0 12 3\nff0 1 0\n0 12 3\n3 blocks\n"
+    own = b"0 12 3\nff0 1 0\n0 12 3\n"
+    others = b"0 7 1 -\n9ac 5 0 /libc.so.6\n9ac 5 1 /libc.so.6\n0 1 0 -\n"
 
-    assert parse_blocks(text, source="counts.txt") == [
-        (0, Count(12, 3)),
-        (0xFF0, Count(1, 0)),
-        (0, Count(12, 3)),
-    ]
+    assert parse_blocks(own + others + b"7 blocks, 2 processes\n", source="counts") == Blocks(
+        program=((0, Count(12, 3)), (0xFF0, Count(1, 0)), (0, Count(12, 3))),
+        others={GENERATED: Count(8, 1), "libc.so.6+0x9ac": Count(10, 1)},
+        processes=2,
+    )
 
 
 @pytest.mark.parametrize(
     "text",
     [
-        b"",
         b"0 12 3\n",
-        b"0 12 3\n2 blocks\n",
-        b"0 12 3\n1 blocks\n0 1 1",
-        b"0 -12 3\n1 blocks\n",
-        b"0 12\n1 blocks\n",
-        b"0 12 3 4\n1 blocks\n",
-        b"g 12 3\n1 blocks\n",
-        b"0 1e9 3\n1 blocks\n",
-        b"0 " + b"9" * 19 + b" 3\n1 blocks\n",
-        b"\xff\x00\n1 blocks\n",
+        b"0 12 3\n1 blocks\n",
+        b"0 12 3\n2 blocks, 0 processes\n",
+        b"0 12 3\n1 blocks, 0 processes\n0 1 1",
+        b"0 12 3\n1 blocks, -1 processes\n",
+        b"0 -12 3\n1 blocks, 0 processes\n",
+        b"0 12\n1 blocks, 0 processes\n",
+        b"0 12 3 4\n1 blocks, 0 processes\n",
+        b"0 12 3 libc.so.6\n1 blocks, 0 processes\n",
+        b"0 12 3 /a b\n1 blocks, 0 processes\n",
+        b"0 12 3 /\xff\n1 blocks, 0 processes\n",
+        b"0 12 3 /" + b"a" * 64 + b"\n1 blocks, 0 processes\n",
+        b"g 12 3\n1 blocks, 0 processes\n",
+        b"0 1e9 3\n1 blocks, 0 processes\n",
+        b"0 " + b"9" * 19 + b" 3\n1 blocks, 0 processes\n",
+        b"\xff\x00\n1 blocks, 0 processes\n",
         b"0 1 1\n" * 12_000_000,
     ],
 )
 def test_anything_else_is_refused(text: bytes) -> None:
     with pytest.raises(InputError, match=r"^counts.txt: found another text than the plugin"):
         parse_blocks(text, source="counts.txt")
+
+
+def test_a_program_that_leaves_no_counts_is_told_so() -> None:
+    with pytest.raises(InputError, match=r"left no counts: the program became another one \(exec"):
+        parse_blocks(b"", source="counts")
