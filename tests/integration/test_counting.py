@@ -101,7 +101,7 @@ def emulator(folder: Path, machine: str, env: dict[str, str] | None = None) -> C
         scratch=folder / "runs",
         machine=machine,
         qemu_cpu="max",
-        sysroot=None,
+        sysroot=Path("/usr/aarch64-linux-gnu") if machine == "aarch64" else None,
     )
     return CountingEmulator(spec=spec, compilers=(("gcc",), ("clang-14",)))
 
