@@ -26,12 +26,12 @@ from megtrim.engines.sample import SampleEngine, find_embedded_source
 from megtrim.libs.elf.layout import segments
 from megtrim.libs.elf.symbol_table import FunctionTable, read_table
 from megtrim.libs.util.process import ProcessRunner
-from megtrim.places.devices.counting import COUNTS_FILE, CountingEmulator
+from megtrim.places.devices.counting import Counting, CountingEmulator
 from megtrim.places.devices.device import DeviceSpec
 from megtrim.places.devices.local import LocalFolder
-from megtrim.places.devices.qemu import Qemu
 from megtrim.times.counts.stage import repeat
 from megtrim.times.counts.use import (
+    LARGEST_BYTES,
     LENGTHS,
     Count,
     find_code,
@@ -96,15 +96,15 @@ class Bench:
         assert log is not None
         return min(log.iterations_ms)
 
-    def count(self, experiment: Experiment, emulator: Qemu) -> dict[str, Count]:
+    def count(self, experiment: Experiment, opened: Counting) -> dict[str, Count]:
         code = find_code(segments(self.program.read_bytes(), source=str(self.program)))
         found = []
         for length in LENGTHS:
-            with emulator.open() as place:
+            with opened.device.open() as place:
                 place.put(self.program, "program")
                 done = place.run(self.measured(experiment, length).argv, timeout_s=600)
                 assert done.rc == 0, (experiment.name, done.stderr)
-                blocks = parse_blocks(place.get(COUNTS_FILE) or b"", source="counts")
+                blocks = parse_blocks(opened.counts.take(LARGEST_BYTES), source="counts")
             found.append(name_functions(blocks, self.table, code))
         return subtract(found[1], found[0])
 
@@ -143,8 +143,8 @@ def main() -> None:
             qemu_cpu="max",
             sysroot=None,
         )
-        with CountingEmulator(spec=spec, compilers=(("cc",), ("gcc",))).open() as emulator:
-            works = [repeat(partial(bench.count, each, emulator), "0" * 64) for each in every]
+        with CountingEmulator(spec=spec, compilers=(("cc",), ("gcc",))).open() as opened:
+            works = [repeat(partial(bench.count, each, opened), "0" * 64) for each in every]
     counts = {e.name: w.total.instructions for e, w in zip(every, works, strict=True)}
     show(counts, {name: min(found) for name, found in times.items()}, every[0].name)
 

@@ -32,12 +32,14 @@ from megtrim.libs.elf.layout import LOADED, segments
 from megtrim.libs.elf.symbol_names import readable
 from megtrim.libs.elf.symbol_table import Function, FunctionTable, read_table
 from megtrim.libs.util.process import ProcessRunner
-from megtrim.places.devices.counting import COUNTS_FILE, CountingEmulator
+from megtrim.places.devices.counting import CountingEmulator
 from megtrim.places.devices.device import DeviceSpec
-from megtrim.places.devices.local import LocalFolder
+from megtrim.places.devices.local import LocalFolder, MeasuringFile
 from megtrim.times.counts.stage import repeat
 from megtrim.times.counts.use import (
+    LARGEST_BYTES,
     LENGTHS,
+    Blocks,
     Count,
     Work,
     find_code,
@@ -66,27 +68,31 @@ _BRANCHES = (
 _RELATIVE = (*_BRANCHES, (0x1F00_0000, 0x1000_0000), (0x3B00_0000, 0x1800_0000))
 """Masks and values of instructions that end a block, and of those that say how far away."""
 _PAGE_BYTES = 4096
-Blocks = dict[int, Count]
+BlockCounts = dict[int, Count]
 
 
 @dataclass(frozen=True)
 class Bench:
     folder: LocalFolder
+    counts: MeasuringFile
     arguments: tuple[str, ...]
 
-    def run(self, program: Path, iterations: int) -> Blocks:
+    def count(self, program: Path, iterations: int) -> Blocks:
         self.folder.put(program, "program")
         asked = ("--warmup-iter", "1", "--iter", str(iterations))
         done = self.folder.run(("program", *self.arguments, *asked), timeout_s=600)
         assert done.rc == 0, done.stderr[-2000:]
-        blocks: Blocks = {}
-        for offset, count in parse_blocks(self.folder.get(COUNTS_FILE) or b"", source=str(program)):
+        return parse_blocks(self.counts.take(LARGEST_BYTES), source=str(program))
+
+    def run(self, program: Path, iterations: int) -> BlockCounts:
+        blocks: BlockCounts = {}
+        for offset, count in self.count(program, iterations).program:
             blocks[offset] = blocks.get(offset, Count()).plus(count)
         return blocks
 
     def pair(self, program: Path, table: FunctionTable, code: int) -> Mapping[str, Count]:
-        short, long = (self.run(program, length) for length in LENGTHS)
-        return subtract(*(name_functions(b.items(), table, code) for b in (long, short)))
+        short, long = (self.count(program, length) for length in LENGTHS)
+        return subtract(*(name_functions(b, table, code) for b in (long, short)))
 
 
 @dataclass(frozen=True)
@@ -137,7 +143,7 @@ def plant(data: bytes, made: Plant, cave: Function) -> bytes:
 
 
 def count_calls(
-    table: FunctionTable, code: int, data: bytes, blocks: tuple[Blocks, Blocks]
+    table: FunctionTable, code: int, data: bytes, blocks: tuple[BlockCounts, BlockCounts]
 ) -> dict[int, int]:
     """Return how often each function is called in the iterations whose first can be moved."""
     long, short = blocks
@@ -195,8 +201,9 @@ def main() -> None:
         )
         compilers = (("cc",), ("gcc",), ("clang-14",))
         counting = CountingEmulator(spec=spec, compilers=compilers)
-        with counting.open() as emulator, emulator.open() as folder:
-            found = measure(Bench(folder, tuple(asked.arguments)), asked, Path(scratch))
+        with counting.open() as opened, opened.device.open() as folder:
+            bench = Bench(folder, opened.counts, tuple(asked.arguments))
+            found = measure(bench, asked, Path(scratch))
     found |= {"program": str(asked.program), "arguments": asked.arguments}
     sys.stdout.write(f"{json.dumps(found)}\n")
 

@@ -74,7 +74,8 @@ keep_set: {keep_set}
 #- {{artifact: load_and_run, max: 3 MiB, growth: 16 KiB}}
 #- {{artifact: load_and_run, section: .text, max: 2 MiB, owner: runtime team}}
 
-# How much more than the baseline each scenario may execute, and use of memory.
+# How much more than the baseline each scenario may execute, and use of memory. A limit that cannot
+# be checked fails; `inconclusive: warn` warns instead.
 #work: {{growth: 1%}}
 #memory: {{growth: 5%}}
 

@@ -5,7 +5,7 @@ Each is joined from facts, as the chain does it; the numbers are of the size tha
 
 from dataclasses import replace
 from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any, Literal, cast
 
 from megtrim.core.build_spec import EngineIdentity, Origin
 from megtrim.core.checks.check import Check, DeviceIdentity, ToolchainIdentity
@@ -532,7 +532,7 @@ def work_row(
     before: Work | None = None,
     most: float | None = 0.01,
     *,
-    inconclusive: str = "warn",
+    inconclusive: Literal["fail", "warn"] = "warn",
     **of: str,
 ) -> BudgetRow:
     """``now``: why it was not counted, where it was not."""
