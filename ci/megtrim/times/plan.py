@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from megtrim.core.build_spec import Variant
 from megtrim.core.chain.graph import (
+    BASE,
     PLAIN,
     REDUCED,
     REGION,
@@ -31,8 +32,6 @@ TRIMMING_PREFIX = f"{TRIMMING}-"
 """Begins the subject of a trimmed program's contest; no experiment does."""
 SINCE_PREFIX = "since-"
 """Begins the subject of a contest with the base's program."""
-BASE = f"{Stage.BUILD}/{Variant.BASE}"
-"""The plain build of an earlier commit, among the results; no task makes it."""
 _SEPARATOR = "#"
 
 

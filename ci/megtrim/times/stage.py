@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from megtrim.core.build_spec import Variant
-from megtrim.core.chain.graph import PLAIN, Stage, Task
+from megtrim.core.chain.graph import BASE, PLAIN, Stage, Task
 from megtrim.core.chain.session import Session, scenario_inputs
 from megtrim.core.checks.check import MACHINE_FACTS
 from megtrim.core.config.device import EMULATED
@@ -32,7 +32,6 @@ from megtrim.times.measuring.contest_plan import (
 )
 from megtrim.times.outcomes import list_program_sizes
 from megtrim.times.plan import (
-    BASE,
     PerfResult,
     compares_with_base,
     list_trimmed,

@@ -154,8 +154,9 @@ _BASE = (
         "--base",
         type=PATH,
         metavar="DIR",
-        help="Compare times with the plain program in this folder of results, of an earlier commit;"
-        " without one there, with none.",
+        help="Compare times with the plain program in this folder of results, of an earlier commit,"
+        " and work and memory with its programs, where the baseline has them under other"
+        " conditions; without a plain program there, with none.",
     ),
     click.option(
         "--base-name", default="", metavar="TEXT", help="Its name in reports, such as its commit."

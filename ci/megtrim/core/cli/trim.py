@@ -22,6 +22,7 @@ from megtrim.core.cli.environment import read_invocation
 from megtrim.core.cli.options import (
     PATH,
     accept_option,
+    base_options,
     examples,
     expect_writable,
     json_option,
@@ -82,6 +83,7 @@ def _read_final(out: Path | None) -> Verdict | None:
 @traces_option
 @reached_option
 @release_option
+@base_options
 @click.argument("models", nargs=-1, type=PATH)
 def trim(options: Options, models: tuple[Path, ...], no_gate: bool) -> int:
     """Run all stages: build, profile, reduce, verify, measure, report.

@@ -24,7 +24,7 @@ from megtrim.core.size.growth.causes import InputPrint, Name
 from megtrim.libs.util.errors import InputError
 from megtrim.libs.util.input_files import expect_merged, read_text
 from megtrim.libs.util.strict_json import dump, load
-from megtrim.times.counts.use import Use
+from megtrim.times.counts.use import BASE_PREFIX, Use
 
 VERSION = 2
 _MERGE_HINT = "take one side as it is: git checkout --ours or --theirs"
@@ -89,16 +89,19 @@ def dump_sizes(found: Baseline) -> str:
             parts=_nest(found.parts),
             quick=found.quick,
             source=found.source,
-            uses={name: _strip_reasons(each) for name, each in found.uses.items()},
+            uses={name: _strip(each) for name, each in found.uses.items()},
             version=VERSION,
             **(asdict(found.origin) | {"project": project, "config": config}),
         )
     )
 
 
-def _strip_reasons(use: Use) -> Use:
-    """Keep what is not known, and not why: that may name this machine's folders."""
-    return replace(use, reasons=dict.fromkeys(use.reasons, ""))
+def _strip(use: Use) -> Use:
+    """Keep its own figures and what is not known, but not why: a reason may name folders."""
+    memory = replace(use.memory, base_figures={}) if use.memory else None
+    own = {name: work for name, work in use.work.items() if not name.startswith(BASE_PREFIX)}
+    unknown = {name: "" for name in use.reasons if not name.startswith(BASE_PREFIX)}
+    return replace(use, work=own, memory=memory, reasons=unknown)
 
 
 def _nest(files: Mapping[tuple[str, str], T]) -> dict[str, dict[str, T]]:

@@ -49,8 +49,7 @@ class WorkUse(Value):
     left_out: tuple[str, ...]
     """Functions that are counted on neither side, because they vary."""
     varying: int = 0
-    """What these do, before or now, if that is more: the least that was seen, or of those that vary
-    for the first time the most."""
+    """The least that these were seen to do, before or now, if that is more."""
     processes: int = 0
     """Processes that it starts, which are not counted."""
 

@@ -20,7 +20,7 @@ from megtrim.libs.elf.components import find_component
 from megtrim.libs.elf.symbol_names import readable
 from megtrim.libs.util.errors import InputError
 from megtrim.libs.util.wording import count
-from megtrim.times.counts.use import LATER, LENGTHS, Range, Use, Work
+from megtrim.times.counts.use import BASE_PREFIX, LATER, LENGTHS, Range, Use, Work
 
 if TYPE_CHECKING:
     from megtrim.core.config.model import Config
@@ -35,6 +35,8 @@ _MOST_NAMED = 3
 _NOT_RUN = "it could not be run"
 _OTHER_KEY = "the baseline has another model, input, thread number, command line or emulator"
 _NO_BASELINE = "no baseline"
+OF_BASE = "the base's programs, measured again"
+"""Source of what growth is measured against, in place of a baseline under other conditions."""
 
 Policy = Literal["fail", "warn"]
 
@@ -85,15 +87,29 @@ def _list_work(
             yield _leave_open(row, note, limited=most is not None, policy=limits.inconclusive)
             continue
         known = former.work.get(variant) if former else None
-        yield compare_work(
+        since = source
+        again = use.work.get(f"{BASE_PREFIX}{variant}")
+        if again and (known is None or known.key != now.key):
+            known = again
+            since = OF_BASE
+        row = compare_work(
             row,
             now,
             known,
-            source,
+            since,
             most,
             policy=limits.inconclusive,
             missing=missing.get("work", ""),
         )
+        yield _explain_base(row, use, "work")
+
+
+def _explain_base(row: BudgetRow, use: Use, name: str) -> BudgetRow:
+    """Add to an answer that is not known why an earlier commit's programs did not give it."""
+    reason = use.reasons.get(f"{BASE_PREFIX}{name}")
+    if not (row.note and reason):
+        return row
+    return replace(row, note=f"{row.note}; its programs were not counted again, because {reason}")
 
 
 def _make_row(scenario: str, variant: Variant, measure: str) -> BudgetRow:
@@ -150,7 +166,9 @@ def compare_work(
             for name in sorted({*old, *new})
         ),
         left_out=tuple(sorted(map(_show, left_out))),
-        varying=sum(_bound_varying(now, known).values()),
+        varying=sum(
+            max(_find_range(each, name).smallest for each in (known, now)) for name in left_out
+        ),
         processes=now.processes,
     )
     row = replace(row, work=use)
@@ -183,23 +201,27 @@ def _find_little(now: Work, known: Work, left_out: AbstractSet[str]) -> str:
     return ""
 
 
-def _bound_varying(now: Work, known: Work) -> dict[str, int]:
-    """Return what each function that varies does in an iteration, before or now, if that is more.
+def _find_range(work: Work, name: str) -> Range:
+    if name in work.varying:
+        return Range(*work.varying[name])
+    instructions = work.functions.get(name, (0, 0))[0]
+    return Range(instructions, instructions)
 
-    Of one that varied before, too, it is the least that was seen: so it waits. One that varies for
-    the first time may do more, and is taken for the most that was seen.
+
+def _bound_growth(now: Work, known: Work, name: str, limit: int) -> int:
+    """Return the most that a function which varies may have grown by in an iteration.
+
+    One that varied widely before waits: of it the least counts, which does not depend on waiting.
+    Of any other one the most counts, too: what varies only now, as a coin falls, is growth.
     """
-    return {
-        name: max(_count_varying(now, known, name), _count_varying(known, now, name))
-        for name in now.varying.keys() | known.varying.keys()
-    }
+    was = _find_range(known, name)
+    seen = _find_range(now, name)
+    least = seen.smallest - was.smallest
+    return least if _waits(was, limit) else max(least, seen.largest - was.largest)
 
 
-def _count_varying(work: Work, other: Work, name: str) -> int:
-    if name not in work.varying:
-        return work.functions.get(name, (0, 0))[0]
-    seen = Range(*work.varying[name])
-    return seen.smallest if name in other.varying else seen.largest
+def _waits(was: Range, limit: int) -> bool:
+    return was.largest - was.smallest > limit
 
 
 def _find_excess(now: Work, known: Work, grown: int, limit: int) -> str:
@@ -207,18 +229,15 @@ def _find_excess(now: Work, known: Work, grown: int, limit: int) -> str:
     if now.processes:
         started = count(now.processes, "process", "processes")
         return f"it starts {started}, of which nothing is counted"
-    bounds = _bound_varying(now, known)
-    if sum(bounds.values()) > limit:
-        return f"what varies is more than the limit: {_name_largest(bounds)}"
-    more = {
-        name: _count_varying(now, known, name) - _count_varying(known, now, name) for name in bounds
-    }
-    if grown + sum(each for each in more.values() if each > 0) > limit:
-        return f"with what varies it may be more than the limit: {_name_largest(bounds)}"
+    names = now.varying.keys() | known.varying.keys()
+    bounds = {name: _bound_growth(now, known, name, limit) for name in names}
+    more = {name: bound for name, bound in bounds.items() if bound > 0}
+    if more and grown + sum(more.values()) > limit:
+        return f"with what varies it may be more than the limit: {_name_largest(more)}"
     later = {
         name: excess - known.later.get(name, 0)
         for name, excess in now.later.items()
-        if not (name in now.varying and name in known.varying) and excess > known.later.get(name, 0)
+        if excess > known.later.get(name, 0) and not _waits(_find_range(known, name), limit)
     }
     if sum(later.values()) > limit:
         these = f"iterations {LENGTHS[1] + 1} to {LATER}"
@@ -266,6 +285,10 @@ def _list_memory(
         return
     known = former.memory if former else None
     unknown = missing.get("memory", "")
+    again = use.memory.base_figures
+    if again and (known is None or known.key != use.memory.key):
+        known = replace(use.memory, figures=again)
+        source = OF_BASE
     if known is not None and known.key != use.memory.key:
         known = None
         unknown = _OTHER_KEY
@@ -285,6 +308,7 @@ def _list_memory(
             growth_row = _leave_open(
                 growth_row, unknown, limited=limited, policy=limits.inconclusive
             )
+            growth_row = _explain_base(growth_row, use, "memory")
         for each in (size_row, growth_row):
             yield _doubt(each, use, limits.inconclusive) if measure == PEAK else each
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from megtrim.core.build_spec import REST_SUFFIX, Link, Variant
 from megtrim.core.chain.filenames import KEEP_SET_FILE
 from megtrim.core.chain.graph import (
+    BASE,
     LINKED,
     PLAIN,
     PROFILE,
@@ -59,7 +60,7 @@ from megtrim.times import stage as perf
 from megtrim.times.experiments.contest import PerformanceStatus
 from megtrim.times.measuring.contest_plan import plan_for_runner
 from megtrim.times.outcomes import NOT_HELD, status_of_failure
-from megtrim.times.plan import BASE, perf_tasks
+from megtrim.times.plan import perf_tasks
 
 _PROGRAMS = {
     PLAIN: Variant.PLAIN,

@@ -12,8 +12,8 @@ from pathlib import Path
 
 from megtrim.core.build_spec import Variant
 from megtrim.core.chain.filenames import CACHE_FILE
-from megtrim.core.chain.graph import PLAIN, REDUCED, Task, search_task
-from megtrim.core.chain.result_store import StageFolder
+from megtrim.core.chain.graph import BASE, BASE_REDUCED, PLAIN, REDUCED, Task, search_task
+from megtrim.core.chain.result_store import StageFolder, content_of
 from megtrim.core.chain.session import Session, binary, scenario_inputs
 from megtrim.core.config.scenarios import Scenario
 from megtrim.core.config.units import PEAK
@@ -31,6 +31,7 @@ from megtrim.places.devices.counting import Counting
 from megtrim.places.devices.device import Device
 from megtrim.places.devices.local import Local, open_measuring_file
 from megtrim.times.counts.use import (
+    BASE_PREFIX,
     LARGEST_BYTES,
     LATER,
     LENGTHS,
@@ -51,7 +52,8 @@ from megtrim.times.counts.use import (
 _REPEATS = 2
 _MORE_REPEATS = 4
 """The latter where something varies: what does so seldom shows late."""
-_VARIANTS = ((str(Variant.PLAIN), PLAIN), (str(Variant.REDUCED), REDUCED))
+_VARIANTS = {str(Variant.PLAIN): PLAIN, str(Variant.REDUCED): REDUCED}
+_OF_BASE = {str(Variant.PLAIN): BASE, str(Variant.REDUCED): BASE_REDUCED}
 _PLAN = "plan"
 _PLAN_FILE = "plan/StaticMemoryInfo.json"
 _COUNTS = "the plugin's counts"
@@ -67,11 +69,14 @@ def inputs(task: Task, session: Session) -> dict[str, str]:
     with _note(named, "timer"):
         named["timer"] = find_timer(session.services.device(scenario))
     named["asked"] = f"{config.work is not None} {config.memory is not None}"
-    for variant, build in _VARIANTS:
+    for variant, build in _VARIANTS.items():
         folder = session.results.done[build]
         name = applications.name_of(scenario, session.request)
         named |= applications.digests(scenario, session, build, variant)
         symbols.append(folder.files.get(locate_named(folder, name), "none"))
+    for build in _OF_BASE.values():
+        if build in session.results.done:
+            named[f"base {build}"] = content_of(session.results.done[build])
     return named | {"symbols": " ".join(symbols)}
 
 
@@ -82,13 +87,32 @@ def work(task: Task, session: Session, folder: Path) -> Use:
     memory = None
     reasons = dict[str, str]()
     with _note(reasons, "work"):
-        works = _count(scenario, session) if config.work else works
+        works = _count(scenario, session, _VARIANTS) if config.work else works
     with _note(reasons, "memory"):
-        memory = _measure(scenario, session, folder) if config.memory else None
+        memory = _measure(scenario, session, folder, _VARIANTS) if config.memory else None
     if memory is not None:
         with _note(reasons, "processes"):
             memory = replace(memory, processes=_find_processes(scenario, session, works))
-    return Use(work=works, memory=memory, reasons=reasons)
+    found = Use(work=works, memory=memory, reasons=reasons)
+    if not session.results.done.keys() >= set(_OF_BASE.values()):
+        return found
+    return _measure_base(scenario, session, folder, found)
+
+
+def _measure_base(scenario: Scenario, session: Session, folder: Path, found: Use) -> Use:
+    """Add what the programs of an earlier commit use under this scenario's conditions."""
+    works = {**found.work}
+    memory = found.memory
+    reasons = {**found.reasons}
+    if works:
+        with _note(reasons, f"{BASE_PREFIX}work"):
+            counted = _count(scenario, session, _OF_BASE)
+            works |= {f"{BASE_PREFIX}{variant}": work for variant, work in counted.items()}
+    if memory:
+        with _note(reasons, f"{BASE_PREFIX}memory"):
+            measured = _measure(scenario, session, folder, _OF_BASE)
+            memory = replace(memory, base_figures=measured.figures)
+    return replace(found, work=works, memory=memory, reasons=reasons)
 
 
 @contextmanager
@@ -109,7 +133,8 @@ def _describe(scenario: Scenario, session: Session) -> dict[str, str]:
     return named
 
 
-def _count(scenario: Scenario, session: Session) -> dict[str, Work]:
+def _count(scenario: Scenario, session: Session, builds: Mapping[str, str]) -> dict[str, Work]:
+    """``builds``: tasks by variant."""
     if scenario.settings.application is not None:
         msg = "an application of your own cannot be asked for a number of iterations"
         raise InputError(msg)
@@ -119,7 +144,7 @@ def _count(scenario: Scenario, session: Session) -> dict[str, Work]:
     key = binding(named | counting.identity())
     works: dict[str, Work] = {}
     with counting.open() as opened:
-        for variant, build in _VARIANTS:
+        for variant, build in builds.items():
             program = CountedProgram(_prepare(scenario, session, done[build], opened))
             # Only the program that ships has a limit.
             later = program.count_later if variant == Variant.REDUCED else None
@@ -205,7 +230,9 @@ def find_timer(device: Device) -> str:
     return timer
 
 
-def _measure(scenario: Scenario, session: Session, folder: Path) -> MemoryUse:
+def _measure(
+    scenario: Scenario, session: Session, folder: Path, builds: Mapping[str, str]
+) -> MemoryUse:
     device = session.services.device(scenario)
     request = session.request
     done = session.results.done
@@ -214,7 +241,7 @@ def _measure(scenario: Scenario, session: Session, folder: Path) -> MemoryUse:
         raise InputError(msg)
     plain, reduced = (
         _make_spec(scenario, session, applications.program(scenario, request, done[build]))
-        for _, build in _VARIANTS
+        for build in builds.values()
     )
     peaks: list[int] = []
     with open_measuring_file(folder) as written:

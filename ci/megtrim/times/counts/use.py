@@ -27,6 +27,8 @@ from megtrim.libs.util.value import Value
 LENGTHS = (1, 2)
 LATER = 8
 """Iterations of the run that shows what the third and later ones do."""
+BASE_PREFIX = "base "
+"""Begins the name of what is of an earlier commit's programs."""
 NO_SYMBOL = "[without a symbol]"
 GENERATED = "[generated code]"
 """Code of no file: what the program itself has written into memory and runs."""
@@ -60,7 +62,7 @@ class Blocks(NamedTuple):
     program: tuple[tuple[int, Count], ...]
     """Of the program's own code: for each block its offset from the first byte of that code."""
     others: Mapping[str, Count]
-    """Of libraries, by file and place, and :data:`GENERATED`."""
+    """Of libraries, by file, and :data:`GENERATED`."""
     processes: int
     """That the program started: what they do is not counted."""
 
@@ -114,6 +116,8 @@ class MemoryUse(Value):
     processes: Number = 0
     """Processes that the program started, as the counting emulator saw: their memory is not in the
     peak."""
+    base_figures: Mapping[Name, Number] = field(default_factory=dict)
+    """Of an earlier commit's program, measured again with this key; not in baselines."""
 
 
 class Use(StageResult):
@@ -122,7 +126,8 @@ class Use(StageResult):
     __pydantic_config__ = ConfigDict(extra="forbid")
 
     work: Mapping[Name, Work] = field(default_factory=dict)
-    """By variant."""
+    """By variant; of an earlier commit's programs, counted again with the same key, the variant
+    follows :data:`BASE_PREFIX`. These are not in baselines."""
     memory: MemoryUse | None = None
     """Of the trimmed program."""
     reasons: Mapping[str, str] = field(default_factory=dict)
@@ -156,7 +161,7 @@ def parse_blocks(data: bytes, *, source: str) -> Blocks:
         if file is None:
             program.append((int(place, 16), count))
             continue
-        name = GENERATED if file == b"-" else f"{file[1:].decode()}+0x{int(place, 16):x}"
+        name = GENERATED if file == b"-" else file[1:].decode()
         others[name] = others[name].plus(count)
     return Blocks(program=tuple(program), others=others, processes=int(end[2]))
 
@@ -168,7 +173,7 @@ def find_code(segments: Iterable[Segment]) -> int:
 
 
 def name_functions(blocks: Blocks, table: FunctionTable, code: int) -> dict[str, Count]:
-    """Add up what ran by function, and of libraries by block.
+    """Add up what ran by function, and of libraries by file.
 
     A function without a recorded size, written in assembler, reaches to the next one.
     """

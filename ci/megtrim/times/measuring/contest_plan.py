@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from megtrim.core.build_spec import Variant
-from megtrim.core.chain.graph import PLAIN, Task
+from megtrim.core.chain.graph import BASE, PLAIN, Task
 from megtrim.core.chain.session import Session
 from megtrim.core.checks.check import DeviceIdentity
 from megtrim.core.config.scenarios import Scenario
@@ -51,13 +51,7 @@ from megtrim.times.experiments.contest import (
 from megtrim.times.experiments.experiment import CacheUse, Experiment, Step
 from megtrim.times.measuring.timing import measure
 from megtrim.times.measuring.timing_runs import ContestFiles, ContestRuns
-from megtrim.times.plan import (
-    BASE,
-    compares_with_base,
-    experiment_of,
-    list_trimmed,
-    trimmed_variant,
-)
+from megtrim.times.plan import compares_with_base, experiment_of, list_trimmed, trimmed_variant
 
 _OF_APPLICATION = "the scenario runs an application, which prints no times that megtrim reads"
 

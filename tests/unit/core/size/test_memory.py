@@ -1,13 +1,14 @@
 """The memory of scenarios: what is measured, what it is compared with, and what reports say."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
 
-from megtrim.core.chain.graph import PLAIN, REDUCED, Stage, Task, tasks
+from megtrim.core.chain.graph import BASE, BASE_REDUCED, PLAIN, REDUCED, Stage, Task, tasks
 from megtrim.core.chain.session import Session
 from megtrim.core.checks.statuses import CheckStatus
 from megtrim.core.config.performance import MemoryConfig
@@ -38,9 +39,9 @@ SKIPPED = CheckStatus.SKIPPED
 INCONCLUSIVE = CheckStatus.INCONCLUSIVE
 
 
-def use(peak: int, *, key: str = "a", planned: int | None = None, processes: int = 0) -> Use:
+def use(peak: int, *, key: str = "a", planned: int | None = None, **more: Any) -> Use:
     figures = {PEAK: peak} | ({} if planned is None else {PLANNED: planned})
-    return Use(memory=MemoryUse(key=key * 64, figures=figures, processes=processes))
+    return Use(memory=MemoryUse(key=key * 64, figures=figures, **more))
 
 
 def rows(now: Use, before: Use | None = None, **limits: str) -> list[BudgetRow]:
@@ -81,6 +82,13 @@ def rows(now: Use, before: Use | None = None, **limits: str) -> list[BudgetRow]:
             [(9, None, SKIPPED), (None, 1, INCONCLUSIVE)],
         ),
         (use(9, key="b"), use(8), {"max": "9 B"}, [(9, 9, PASS), (None, None, SKIPPED)]),
+        # An earlier program, measured again under the new conditions.
+        (
+            use(9 * MIB, key="b", base_figures={PEAK: 8 * MIB}),
+            use(9 * MIB),
+            {"growth": "1 B"},
+            [(9 * MIB, None, SKIPPED), (MIB, 1, FAIL)],
+        ),
         # What it starts is not in the peak.
         (
             use(9, processes=1),
@@ -178,12 +186,14 @@ def test_reports_say_by_how_much_it_grew() -> None:
     assert "Budgets: 0 of 1 kept" in body
 
 
-def open_task(folder: Path, processes: ProcessRunner, script: str) -> tuple[Session, Task]:
+def open_task(
+    folder: Path, processes: ProcessRunner, script: str, *builds: str
+) -> tuple[Session, Task]:
     program = f"#!/bin/sh\n{script}\n"
     session = built(
         folder,
         config=f"{CONFIG}memory: {{}}\n",
-        programs={PLAIN: program, REDUCED: program},
+        programs=dict.fromkeys((PLAIN, REDUCED, *builds), program),
     )
     engine = cast("Any", SimpleNamespace(dialect=lambda: LITE))
     here = cast("Any", {"any": Local("here", processes, folder / "runs")})
@@ -227,6 +237,23 @@ def test_it_is_measured_on_this_machine(
     [size_row, *_] = rows(found, None, max="64 MiB")
     assert size_row.status is PASS
     assert "; whether it starts other processes is not known: qemu-aarch64" in size_row.text
+
+
+@pytest.mark.chain
+def test_an_earlier_program_is_measured_again(tmp_path: Path, processes: ProcessRunner) -> None:
+    session, task = open_task(tmp_path, processes, "exit 0", BASE, BASE_REDUCED)
+    found = stage.work(task, session, tmp_path)
+
+    assert found.memory
+    assert found.memory.base_figures.keys() == {PEAK}
+    sizes = Baseline(sizes={("a", "plain"): 1}, uses={SCENARIO: found})
+    kept = parse_sizes(dump_sizes(sizes), source="b").uses[SCENARIO]
+    memory = replace(found.memory, base_figures={})
+    assert kept == Use(memory=memory, reasons={"processes": ""})
+    assert (
+        len(stage.inputs(task, session))
+        == len(stage.inputs(*reversed(open_task(tmp_path / "alone", processes, "exit 0")))) + 2
+    )
 
 
 def test_what_cannot_be_measured_says_why(

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from megtrim.core.build_spec import Origin, Relocations, Toolchain, Variant
 from megtrim.core.chain.filenames import FINAL_FOLDER
-from megtrim.core.chain.graph import PLAIN, Stage, task_name
+from megtrim.core.chain.graph import BASE, BASE_REDUCED, PLAIN, REDUCED, Stage, task_name
 from megtrim.core.chain.result_store import StageFolder, Store
 from megtrim.core.chain.session import Services, Session, TaskResults, TrimRequest, open_durations
 from megtrim.core.checks.invocation import DEFAULT_OUT, Options
@@ -50,7 +50,7 @@ from megtrim.core.size import stage as size
 from megtrim.core.size.history import SIZE_FILES, SizeTrend, make_trends
 from megtrim.core.trim import committed_keepset
 from megtrim.core.trim.builds import applications, size_options, switches, variants
-from megtrim.core.trim.results import BuildResult
+from megtrim.core.trim.results import BuildResult, ReduceResult
 from megtrim.engines import kinds as engine_kinds
 from megtrim.engines.kinds import Engine
 from megtrim.engines.sample import find_embedded_source
@@ -72,7 +72,6 @@ from megtrim.places.devices import qemu, relocation_support
 from megtrim.places.devices.counting import CountingEmulator
 from megtrim.places.devices.device import Device
 from megtrim.times.history.folder import read_folder
-from megtrim.times.plan import BASE
 
 
 def open_session(options: Options, *, writes: bool = True) -> Session:
@@ -116,7 +115,7 @@ def open_session(options: Options, *, writes: bool = True) -> Session:
     jobs = options.jobs or loaded.config.toolchain.jobs or os.cpu_count() or 1
     devices, emulators = _devices(loaded, toolchain, (processes, place), options, console)
     base = _find_base(options, console)
-    request = _make_request(options, loaded, processes, console, has_base=base is not None)
+    request = _make_request(options, loaded, processes, console, has_base=bool(base))
     setting = f"{loaded.config.engine.kind} {toolchain.kind} {toolchain.target} {jobs}"
     services = Services(
         engine=engine,
@@ -135,7 +134,7 @@ def open_session(options: Options, *, writes: bool = True) -> Session:
         console=console,
         applications=open_applications(loaded, processes),
     )
-    results = TaskResults(done={BASE: base} if base else {})
+    results = TaskResults(done=base)
     session = Session(request=request, services=services, results=results)
     expect_known_folders(loaded, (engine.checkout, *session.services.applications.values()))
     applications.expect_buildable(session)
@@ -185,17 +184,20 @@ def _make_request(
     return request
 
 
-def _find_base(options: Options, console: Console) -> StageFolder | None:
+def _find_base(options: Options, console: Console) -> dict[str, StageFolder]:
+    """Return the builds of an earlier commit by task: none without its plain build."""
     if options.base is None:
-        return None
+        return {}
     store = Store(options.base.resolve())
     name = task_name(PLAIN)
     found = store.previous(Stage.BUILD, BuildResult, name)
     if found is None:
         other = store.holds_foreign(Stage.BUILD, name)
         held = "a plain build of another version of megtrim" if other else "no plain build"
-        console.warn(f"{options.base} holds {held}: times are compared with no earlier one")
-    return found
+        console.warn(f"{options.base} holds {held}: nothing is compared with an earlier one")
+        return {}
+    reduced = store.previous(Stage.REDUCE, ReduceResult, task_name(REDUCED))
+    return {BASE: found, **({BASE_REDUCED: reduced} if reduced else {})}
 
 
 def _refuse_contradictions(options: Options) -> None:

@@ -266,9 +266,9 @@ def test_an_earlier_program_that_is_missing_is_a_warning(
         monkeypatch.setattr(stores, "code_digest", lambda: "another")
     printed = io.StringIO()
 
-    assert setup._find_base(Options(out=tmp_path, base=tmp_path), Console(printed)) is None
+    assert setup._find_base(Options(out=tmp_path, base=tmp_path), Console(printed)) == {}
     assert message in printed.getvalue()
-    assert setup._find_base(Options(out=tmp_path), Console(printed)) is None
+    assert setup._find_base(Options(out=tmp_path), Console(printed)) == {}
 
 
 class Reader:
