@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from megtrim.core.chain.graph import REDUCED, Stage
+from megtrim.core.chain.graph import BASE, REDUCED, Stage
 from megtrim.core.chain.session import Session
 from megtrim.core.chain.stage_result import dump_result, parse_result
 from megtrim.core.checks.check import DeviceIdentity
@@ -43,7 +43,7 @@ def test_a_contest_depends_on_program_files_and_settings(session: Session) -> No
 
 
 def test_a_comparison_with_a_base_rests_on_both_programs(session: Session) -> None:
-    session.results.done[plan.BASE] = session.results.done[REDUCED]
+    session.results.done[BASE] = session.results.done[REDUCED]
     task = find_task(session, "m/s@any#since-fast-run", since_base=True)
     own = perf.inputs(find_task(session, "m/s@any#fast-run"), session)
     since = perf.inputs(task, session)

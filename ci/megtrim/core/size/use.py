@@ -171,7 +171,7 @@ def compare_work(
         ),
         processes=now.processes,
     )
-    row = replace(row, work=use)
+    row = replace(row, work=use, note="")
     limit = None if most is None else round(most * old.total())
     grown = new.total() - old.total()
     if comparable and limit is not None and grown > limit:

@@ -144,8 +144,8 @@ def parse_blocks(data: bytes, *, source: str) -> Blocks:
     """
     if not data:
         msg = (
-            "the emulator left no counts: the program became another one (exec), or ended it "
-            "before it could write"
+            "the emulator left no counts: the program became another one, or ended it before it "
+            "could write"
         )
         raise InputError(msg, hint="count a program that runs to its own end")
     *lines, last = data[: LARGEST_BYTES + 1].splitlines() or [b""]

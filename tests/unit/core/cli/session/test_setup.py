@@ -246,9 +246,9 @@ def test_a_device_that_cannot_load_packed_programs_is_refused_before_a_build(
 @pytest.mark.parametrize(
     ("left", "by_another", "message"),
     [
-        ((), False, "holds no plain build: times are compared with no earlier one"),
-        (("build/torn/bin/load_and_run",), False, "holds no plain build: times"),
-        ((), True, "holds a plain build of another version of megtrim: times are"),
+        ((), False, "holds no plain build: nothing is compared with an earlier one"),
+        (("build/torn/bin/load_and_run",), False, "holds no plain build: nothing"),
+        ((), True, "holds a plain build of another version of megtrim: nothing is"),
     ],
 )
 def test_an_earlier_program_that_is_missing_is_a_warning(
