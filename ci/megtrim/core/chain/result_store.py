@@ -5,11 +5,11 @@ or run twice, and two versions of megtrim never take each other's results. A fol
 manifest, or whose files are not what it states, is redone.
 """
 
-import errno
 import hashlib
 import json
 import os
 import shutil
+import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import field
@@ -22,7 +22,7 @@ from pydantic import Field
 
 from megtrim.core.chain.stage_result import Result, StageResult, dump_result, parse_result
 from megtrim.libs.util.errors import (
-    NO_ROOM,
+    DISK_ERRORS,
     InfrastructureFailure,
     InputError,
     MegtrimError,
@@ -31,6 +31,7 @@ from megtrim.libs.util.errors import (
 from megtrim.libs.util.files import (
     KnownDigests,
     cannot_write,
+    expect_room,
     guard_write,
     is_known,
     load_text,
@@ -39,6 +40,7 @@ from megtrim.libs.util.files import (
     sha256_file,
     write_atomically,
 )
+from megtrim.libs.util.shortage import LITTLE_ROOM_BYTES
 from megtrim.libs.util.strict_json import decode, encode
 from megtrim.libs.util.value import Value
 
@@ -110,9 +112,6 @@ _LOCK_POLL_S = 0.2
 _ASIDE = ".before"
 """Ends the folder of a result that is being made again."""
 _OTHER_DIGEST = "it does not have the sha256 that its manifest states"
-_DISK_ERRORS = frozenset(
-    {*NO_ROOM, errno.EROFS, errno.EIO, errno.EFBIG, errno.ESTALE, errno.ENOTCONN}
-)
 
 
 class StageFolder(Value):
@@ -372,12 +371,15 @@ def _run_producer(produce: Callable[[Path], Result], path: Path) -> Result:
     try:
         result = produce(path)
     except OSError as error:
-        if error.errno in _DISK_ERRORS:
+        if error.errno in DISK_ERRORS:
             raise cannot_write(path, error) from None
         _expect_there(path)
         raise
     except (InputError, ProductFailure):
-        _expect_there(path)  # what failed then says nothing of the product
+        # What failed then says nothing of the product: a tool may have left half of a file.
+        _expect_there(path)
+        scratch = Path(tempfile.gettempdir())
+        expect_room(path, scratch, fewest_bytes=LITTLE_ROOM_BYTES)
         raise
     _expect_there(path)
     return result

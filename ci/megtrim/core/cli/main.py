@@ -10,7 +10,15 @@ from megtrim.core.cli.clock import describe_clock
 from megtrim.core.cli.echo import complain
 from megtrim.core.cli.lazy_group import LazyGroup
 from megtrim.core.cli.message_codes import describe_error
-from megtrim.libs.util.errors import EXIT_BUG, NO_NAMES, InputError, Interrupted, MegtrimError
+from megtrim.libs.util.errors import (
+    DISK_ERRORS,
+    EXIT_BUG,
+    NO_NAMES,
+    InputError,
+    Interrupted,
+    MegtrimError,
+)
+from megtrim.libs.util.files import cannot_write
 from megtrim.libs.util.wording import make_printable
 
 _CRASH_FILE = Path("megtrim-crash.md")
@@ -188,6 +196,10 @@ def _status(arguments: list[str]) -> int:
         if found := _describe_file_name(error):
             complain(f"{found}\n  name another file or folder")
             return InputError.exit_code
+        if isinstance(error, OSError) and error.errno in DISK_ERRORS:
+            failure = cannot_write(Path(error.filename or "a file"), error)
+            complain(describe_error(failure))
+            return failure.exit_code
         return _bug(arguments)
     return result if isinstance(result, int) else 0
 

@@ -23,6 +23,11 @@ ACCEPT = ("trim", "--accept")
 
 NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT})
 
+DISK_ERRORS = frozenset(
+    {*NO_ROOM, errno.EROFS, errno.EIO, errno.EFBIG, errno.ESTALE, errno.ENOTCONN}
+)
+"""Error numbers of a disk that cannot take what is written, whatever it was."""
+
 NO_NAMES = frozenset(
     {errno.ENAMETOOLONG, errno.ELOOP, errno.ENOTDIR, errno.EISDIR, errno.ENXIO, errno.ENODEV}
 )

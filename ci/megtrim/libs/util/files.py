@@ -8,13 +8,14 @@ import json
 import os
 import stat
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import astuple, dataclass
 from pathlib import Path
 
 from megtrim.libs.util.errors import NO_ROOM, InfrastructureFailure
 from megtrim.libs.util.input_files import open_plain_file
+from megtrim.libs.util.shortage import MAKE_ROOM, NO_ROOM_BYTES, Room, find_lack
 
 MEMORY = ".digests.json"
 """File in a folder of results with the known digests of its files."""
@@ -58,6 +59,35 @@ def cannot_write(path: Path, error: OSError) -> InfrastructureFailure:
     hint = "choose another folder with --out"
     hint = f"free some space, or {hint}" if error.errno in NO_ROOM else hint
     return InfrastructureFailure(msg, hint=hint)
+
+
+def read_rooms(places: Iterable[Path]) -> tuple[Room, ...]:
+    """Return what is left on the disks of these folders, or of the nearest that is there."""
+    nearest = (
+        next((each for each in (place, *place.parents) if each.exists()), place) for place in places
+    )
+    found = (_read_room(place) for place in dict.fromkeys(nearest))
+    return tuple(room for room in found if room is not None)
+
+
+def _read_room(place: Path) -> Room | None:
+    try:
+        disk = os.statvfs(place)
+    except OSError:
+        return None
+    # What cannot be written is not full, and a folder of the kernel holds no files.
+    if disk.f_flag & os.ST_RDONLY or not disk.f_blocks:
+        return None
+    own = os.geteuid() == 0
+    blocks, files = (disk.f_bfree, disk.f_ffree) if own else (disk.f_bavail, disk.f_favail)
+    free_files = files if disk.f_files else None
+    return Room(place=str(place), free_bytes=blocks * disk.f_frsize, free_files=free_files)
+
+
+def expect_room(*places: Path, fewest_bytes: int = NO_ROOM_BYTES) -> None:
+    """Raise InfrastructureFailure for a full disk: what failed there says nothing of a product."""
+    if lack := find_lack(read_rooms(places), fewest_bytes):
+        raise InfrastructureFailure(lack, hint=MAKE_ROOM)
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,7 @@ import signal
 import subprocess
 import sys
 import sysconfig
+import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -32,7 +33,8 @@ from typing import IO, Literal
 
 from megtrim.libs.util.environment import select_passed
 from megtrim.libs.util.errors import InfrastructureFailure, InputError, Interrupted
-from megtrim.libs.util.files import guard_write
+from megtrim.libs.util.files import guard_write, read_rooms
+from megtrim.libs.util.shortage import find_shortage
 from megtrim.libs.util.value import Value
 
 CAPTURE_LIMIT_BYTES = 16 * 1024 * 1024
@@ -68,6 +70,8 @@ class Command(Value):
     stdout_to: Path | None = None
     cpus: tuple[int, ...] = ()
     """The CPUs that it is bound to; empty: any."""
+    tested: bool = False
+    """A program under test, here or on a device: how it ends is for whoever started it to judge."""
 
     def __str__(self) -> str:
         return shlex.join(self.argv)
@@ -94,6 +98,8 @@ class ProcessRunner:
 
     def __init__(self, env: Mapping[str, str]) -> None:
         self.env = dict(env)
+        self.places: tuple[Path, ...] = ()
+        """Folders that programs write to, besides those that a command names."""
 
     def for_builds(self) -> ProcessRunner:
         runner = copy.copy(self)
@@ -132,7 +138,10 @@ class ProcessRunner:
         return used.ru_utime + used.ru_stime
 
     def run(self, command: Command) -> CompletedCommand:
-        """Raises InputError if it is missing, InfrastructureFailure if it cannot be started."""
+        """Raises InputError if it is missing, InfrastructureFailure if it cannot be started.
+
+        Or if it failed because the machine lacks room or memory, whatever it was for.
+        """
         started = time.monotonic()
         child: subprocess.Popen[bytes] | None = None
         streams: list[Stream] = []
@@ -158,7 +167,7 @@ class ProcessRunner:
         for stream in streams:
             if stream.failure is not None:
                 raise stream.failure
-        return CompletedCommand(
+        outcome = CompletedCommand(
             argv=command.argv,
             rc=_shell_status(child.returncode),
             stdout=streams[0].text(),
@@ -167,6 +176,23 @@ class ProcessRunner:
             timed_out=end is _End.TIMED_OUT,
             aborted=end is _End.ABORTED,
         )
+        self.expect_machine_sound(command, outcome)
+        return outcome
+
+    def expect_machine_sound(self, command: Command, outcome: CompletedCommand) -> None:
+        """Raise InfrastructureFailure for a tool that failed because of the machine."""
+        if outcome.rc == 0 or outcome.timed_out or outcome.aborted or command.tested:
+            return
+        files = (each for each in (command.log, command.stdout_to) if each is not None)
+        scratch = command.env.get("TMPDIR") or self.env.get("TMPDIR") or tempfile.gettempdir()
+        folders = [Path(scratch), *self.places, *(each.parent for each in files)]
+        if command.cwd is not None:
+            folders.append(command.cwd)
+        said = f"{outcome.stdout}\n{outcome.stderr}"
+        tool = Path(command.argv[0]).name
+        shortage = find_shortage(tool, outcome.rc, said, read_rooms(folders))
+        if shortage is not None:
+            raise shortage
 
     @contextmanager
     def background(self, command: Command, *, grace_s: float | None = None) -> Iterator[Background]:

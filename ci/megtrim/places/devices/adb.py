@@ -175,7 +175,7 @@ class AdbTransport:
         self.adb.require_server()
         argv = self.adb.argv("-s", self.serial, *args)
         return self.adb.processes.run(
-            Command(argv=argv, timeout_s=timeout_s, on_line=on_line, abort=abort)
+            Command(argv=argv, timeout_s=timeout_s, on_line=on_line, abort=abort, tested=True)
         )
 
     def shell(

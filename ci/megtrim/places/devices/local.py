@@ -19,6 +19,7 @@ from typing import Self
 
 from megtrim.libs.programs.exit_status import ProgramRun
 from megtrim.libs.util.errors import InfrastructureFailure
+from megtrim.libs.util.files import expect_room
 from megtrim.libs.util.process import Command, ProcessRunner, is_there
 from megtrim.places.devices.cpu import share_of_others
 from megtrim.places.devices.device import (
@@ -210,10 +211,12 @@ class LocalFolder:
             timeout_s=timeout_s,
             on_line=on_line,
             cpus=cpus,
+            tested=True,
         )
         before = _read_cpu_times()
         spent_s = self._processes.spent_cpu_s()
         outcome = self._processes.run(command)
+        expect_room(self._path)  # else what it wrote may be half of it
         run = ProgramRun(
             argv=tuple(argv),
             rc=outcome.rc,

@@ -99,6 +99,7 @@ class SshTransport:
             timeout_s=timeout_s,
             on_line=None if on_line is None else _program_lines(on_line, begin),
             abort=abort,
+            tested=True,
         )
         outcome = self._processes.run(command)
         before, began, stdout = outcome.stdout.partition(f"{begin}\n")
@@ -119,13 +120,15 @@ class SshTransport:
 
     def push(self, source: Path, target: str, *, timeout_s: float, abort: Abort = None) -> None:
         argv = self._remote(frame(_PUT, (target,), new_nonce()))
-        command = Command(argv=argv, timeout_s=timeout_s, stdin=source, abort=abort)
+        command = Command(argv=argv, timeout_s=timeout_s, stdin=source, abort=abort, tested=True)
         self._move(command, f"pushing {source.name}", expect_pushed)
 
     def pull(self, source: str, target: Path, *, timeout_s: float, abort: Abort = None) -> None:
         # No frame: the output is the file. Its digest shows whether it is complete.
         argv = self._remote(f"set -- {shlex.quote(source)}\n{_GET}")
-        command = Command(argv=argv, timeout_s=timeout_s, stdout_to=target, abort=abort)
+        command = Command(
+            argv=argv, timeout_s=timeout_s, stdout_to=target, abort=abort, tested=True
+        )
         self._move(command, f"pulling {source.rpartition('/')[2]}", expect_transferred)
 
     def disconnect(self) -> None:

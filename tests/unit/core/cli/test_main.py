@@ -1,5 +1,6 @@
 """The command line: its verbs, endings, printed text, environment and clock."""
 
+import errno
 import io
 import os
 import sys
@@ -146,6 +147,16 @@ def test_a_bug_leaves_a_report(shell: Shell, monkeypatch: pytest.MonkeyPatch) ->
     assert "- arguments: `doctor --json`\n" in report
     assert "\n```\nTraceback (most recent call last):\n" in report
     assert report.endswith("ZeroDivisionError: by zero\n```\n")
+
+
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EROFS])
+def test_a_disk_that_fails_is_no_bug(
+    shell: Shell, monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    raising(monkeypatch, OSError(number, os.strerror(number), "out/x"))
+
+    shell("doctor").expect(3, f"out/x cannot be written: {os.strerror(number)}")
+    assert not (shell.folder / "megtrim-crash.md").exists()
 
 
 def test_a_bug_is_shown_also_where_no_report_can_be_left(

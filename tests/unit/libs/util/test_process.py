@@ -78,7 +78,7 @@ def test_how_a_program_ended_and_what_it_printed(
     expected: tuple[int, str, str],
 ) -> None:
     monkeypatch.setattr(process, "CAPTURE_LIMIT_BYTES", 10_000)
-    outcome = processes.run(replace(sh(script), **options))
+    outcome = processes.run(replace(sh(script), tested=True, **options))
 
     assert (outcome.rc, outcome.stdout, outcome.stderr) == expected
 

@@ -60,6 +60,7 @@ class FolderLink:
                 env={"PATH": self.path},
                 on_line=on_line,
                 abort=abort,
+                tested=True,
             )
         )
         self.answers.append(outcome.stdout)

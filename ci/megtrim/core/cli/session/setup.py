@@ -93,6 +93,7 @@ def open_session(options: Options, *, writes: bool = True) -> Session:
     for warning in loaded.warnings:
         console.warn(warning)
     processes = open_processes()
+    processes.places = (options.results,)
     if ignored := describe_ignored(processes.env):
         console.warn(ignored)
     console.note("reading the engine's files")

@@ -192,7 +192,8 @@ class ContainerRunner(ProcessRunner):
         )
         ended = False
         try:
-            outcome = self._docker.processes.run(replace(command, argv=argv, cwd=None, env=own))
+            outer = replace(command, argv=argv, cwd=None, env=own, tested=True)
+            outcome = self._docker.processes.run(outer)
             ended = not (outcome.timed_out or outcome.aborted)
         finally:
             if not ended:
@@ -200,6 +201,7 @@ class ContainerRunner(ProcessRunner):
                     self._docker.remove(name)
         if ended:
             self._expect_started(outcome, command)
+            self._docker.processes.expect_machine_sound(command, outcome)
         return replace(outcome, argv=command.argv)
 
     def background(self, command: Command, **_options: float | None) -> NoReturn:

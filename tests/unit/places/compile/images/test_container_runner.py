@@ -251,7 +251,7 @@ def test_a_look_that_fails_or_does_not_end(
     stub: Stub, inside: ContainerRunner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stub.answer((["run"], 137, "/usr/bin/cmake\n", "Killed\n"))
-    expected = r"^image team/android:r21 cannot be searched .*: find exited with 137: Killed$"
+    expected = r"^find stopped: something outside killed a program of it, .*:\nKilled\n"
     for name in ("cmake", "/usr/bin/cmake"):
         with pytest.raises(InfrastructureFailure, match=expected):
             inside.which(name)

@@ -32,16 +32,6 @@ _CMAKES_OWN = re.compile(
 )
 """Some of these CMake reads in the first run in a folder only."""
 
-_INFRASTRUCTURE = {
-    "No space left on device": "the disk is full",
-    "Killed signal terminated program": "the machine ran out of memory",
-    "LLVM ERROR: out of memory": "the machine ran out of memory",
-    "Disk quota exceeded": "the disk is full",
-    "Read-only file system": "the disk became read-only",
-    "Input/output error": "the disk failed",
-    "Stale file handle": "the disk is gone",
-    "Transport endpoint is not connected": "the disk is gone",
-}
 _BUILT = "built.json"
 _NOTHING_TO_DO = "ninja: no work to do."
 _LOOK_TIMEOUT_S = 300.0
@@ -219,13 +209,9 @@ def _expect(outcome: CompletedCommand, job: Job, what: str) -> None:
 
 
 def expect(outcome: CompletedCommand, *, build: Path, log: Path, what: str) -> None:
-    """Raises InfrastructureFailure for a full disk, a timeout or the like, else ProductFailure."""
+    """Raises InfrastructureFailure for a timeout, else ProductFailure."""
     if outcome.ok:
         return
-    cause = next((why for text, why in _INFRASTRUCTURE.items() if text in outcome.stdout), None)
-    if cause is not None:
-        msg = f"the build in {build} stopped: {cause}"
-        raise InfrastructureFailure(msg, hint="make room (fewer --jobs use less memory) and retry")
     if outcome.timed_out:
         msg = f"the build in {build} was stopped after {outcome.wall_s:.0f} s"
         raise InfrastructureFailure(msg, hint=f"the log is {log}")
