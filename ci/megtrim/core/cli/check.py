@@ -6,7 +6,8 @@ from pathlib import Path
 import click
 
 from megtrim.core.checks.invocation import Options
-from megtrim.core.cli.echo import open_console, show, show_summary
+from megtrim.core.cli.clock import read_today
+from megtrim.core.cli.echo import open_console, show_summary
 from megtrim.core.cli.environment import open_processes, read_invocation
 from megtrim.core.cli.options import config_option, engine_option, examples
 from megtrim.core.cli.session.each_toolchain import each_toolchain
@@ -19,6 +20,7 @@ from megtrim.core.cli.session.preflight import (
 from megtrim.core.cli.session.setup import open_applications, open_engine
 from megtrim.core.config.load import LoadedConfig, load_config
 from megtrim.core.config.scenarios import all_scenarios
+from megtrim.core.size.budgets import ending
 from megtrim.core.trim import committed_keepset
 from megtrim.engines.kinds import Engine
 from megtrim.libs.util.errors import EXIT_PASS, InputError
@@ -35,7 +37,8 @@ def check(config: Path, engine: Path | None) -> int:
     """Check the configuration and all files that it names: models, inputs, keep set, options.
 
     Needs no compiler and no device, and builds nothing. Prints `fine`, or everything that is wrong:
-    also why a pull request would be red for the committed keep set.
+    also why a pull request would be red: for a keep set that is missing or of something else, or
+    for a waiver that lapsed.
     """
     console = open_console()
     loaded = load_config(config, engine_source=engine)
@@ -43,7 +46,7 @@ def check(config: Path, engine: Path | None) -> int:
     processes = open_processes()
     opened = open_engine(loaded, processes)
     applications = open_applications(loaded, processes)
-    warnings = [*loaded.warnings]
+    warnings = [*loaded.warnings, *ending(loaded.config.waivers, read_today())]
     wrong = list(_find_mistakes(loaded, opened, applications, warnings))
     again = read_invocation(Options(config=config, engine=engine))
     for each in wrong:
@@ -56,13 +59,14 @@ def check(config: Path, engine: Path | None) -> int:
     scenarios = len(list(all_scenarios(loaded.config)))
     models = len(loaded.config.models)
     counts = f"{count(models, 'model')} and {count(scenarios, 'scenario')}"
-    if committed_keepset.digest_committed(loaded):
-        show_summary(f"{config}: fine, {counts}")
-    else:
-        show(
+    if not committed_keepset.digest_committed(loaded):
+        msg = (
             f"{config}: {counts} can be trimmed; a pull request would be red, because there is no "
-            f"{loaded.config.keep_set} yet: make it with {again.again('trim')}, and commit it"
+            f"{loaded.config.keep_set} yet"
         )
+        hint = f"make it with {again.again('trim')}, and commit it"
+        raise InputError(msg, hint=hint)
+    show_summary(f"{config}: fine, {counts}")
     return EXIT_PASS
 
 
@@ -80,8 +84,21 @@ def _find_mistakes(
     if found:
         return  # a file that is wrong can be compared with nothing
     yield from _try(lambda: warnings.extend(expect_runnable_models(loaded, engine)))
+    yield from _find_lapsed(loaded)
     if committed_keepset.digest_committed(loaded):
         yield from _try(lambda: committed_keepset.expect_fitting(loaded, engine))
+
+
+def _find_lapsed(loaded: LoadedConfig) -> Iterator[InputError]:
+    today = read_today()
+    for number, waiver in enumerate(loaded.config.waivers):
+        if waiver.expires < today:
+            where = loaded.where("waivers", number)
+            msg = (
+                f"{where}: the waiver of {waiver.owner} for {waiver.budget} lapsed on "
+                f"{waiver.expires}: a pull request that needs it would be red"
+            )
+            yield InputError(msg, hint=f"have {waiver.owner} renew it, or remove it")
 
 
 def _try(*checks: Callable[[], object]) -> Iterator[InputError]:

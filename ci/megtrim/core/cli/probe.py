@@ -23,11 +23,13 @@ from megtrim.core.checks.statuses import ScenarioStatus
 from megtrim.core.cli.echo import show
 from megtrim.core.cli.options import examples, json_option, running
 from megtrim.core.cli.session.setup import describe, open_session
+from megtrim.core.config.problems import suggest
 from megtrim.core.config.scenarios import all_scenarios
 from megtrim.core.proof.trap_diagnosis import Diagnosis, diagnose, named_program, why_not_kept
 from megtrim.core.trim.builds import applications
 from megtrim.core.trim.runs.execution import RunResult, RunSpec, run_on
 from megtrim.engines.megengine.load_and_run.arguments import check_arguments
+from megtrim.engines.megengine.models.facts import describe_variable
 from megtrim.engines.megengine.models.operators import strip_version
 from megtrim.engines.megengine.models.reader import read_model
 from megtrim.engines.megengine.regions.keepset import KeepSet
@@ -173,6 +175,8 @@ def _make_spec(wanted: ProbeRequest, session: Session) -> RunSpec:
             msg = f"there is no file {path} to probe"
             names = ", ".join(sorted(named))
             raise InputError(msg, hint=f"a model's file, or one of the names {names}")
+    if wanted.application is None:
+        _expect_known_inputs(wanted, model)
     return RunSpec(
         program=model,
         model=model,
@@ -183,6 +187,20 @@ def _make_spec(wanted: ProbeRequest, session: Session) -> RunSpec:
         application=wanted.application is not None,
         companions=applications.companion_files(wanted.application or "", session),
     )
+
+
+def _expect_known_inputs(wanted: ProbeRequest, model: Path) -> None:
+    """Raise InputError for a name that the model does not have; else a run fails as if trimmed."""
+    try:
+        facts = read_model(model)
+    except InputError:
+        return  # only the engine can read it, or can say that it is damaged
+    taken = [each.name for each in facts.inputs]
+    for name in wanted.inputs:
+        if name not in taken:
+            has = ", ".join(map(describe_variable, facts.inputs)) or "none at all"
+            msg = f"--input: found {name!r}, expected one of the inputs of {model}: {has}"
+            raise InputError(msg, hint=f"name another one{suggest(name, taken)}")
 
 
 def _check_command(wanted: ProbeRequest, session: Session) -> None:

@@ -138,7 +138,7 @@ def show_results(
             show(f"{label}: {text}")  # as wide as it is: people copy it
 
 
-def _read_verdict(session: Session) -> Verdict | None:
+def read_made_verdict(session: Session) -> Verdict | None:
     made = [each for each in session.results.done.values() if each.stage == Stage.VERDICT]
     if not made:
         return None
@@ -147,7 +147,7 @@ def _read_verdict(session: Session) -> Verdict | None:
 
 
 def _say_passed(session: Session) -> str:
-    verdict = _read_verdict(session)
+    verdict = read_made_verdict(session)
     if verdict is None or verdict.verdict is not VerdictKind.PASS or verdict.warnings:
         return ""
     said = f"{verdict.verdict}. {verdict.headline}: {session.request.final}/{_PAGE}"
@@ -155,7 +155,7 @@ def _say_passed(session: Session) -> str:
 
 
 def _list_left(session: Session) -> dict[str, str | list[str]]:
-    verdict = _read_verdict(session)
+    verdict = read_made_verdict(session)
     if verdict is None or REPORT not in session.results.done:
         return {}
     following = {"next": verdict.next} if verdict.next else {}
@@ -190,7 +190,7 @@ def _refuse_idle(stage: Stage, request: TrimRequest, wanted: Sequence[Task]) -> 
 
 def _as_text(session: Session, stage: Stage, wanted: Sequence[Task], *, leaves: bool) -> str:
     lines = []
-    if verdict := _read_verdict(session):
+    if verdict := read_made_verdict(session):
         lines.append(table.render(verdict, width=count_columns(sys.stdout, otherwise=0)))
     if stage is Stage.NEIGHBOURS:
         lines.append(neighbours.text(neighbour_results(session)))

@@ -15,7 +15,7 @@ from megtrim.libs.util.value import Value
 NO_ROOM_BYTES = 64 * 1024
 """With less than this left, nothing that was written there is known to be whole."""
 LITTLE_ROOM_BYTES = 16 * 1024 * 1024
-"""With less than this left, a tool that failed may have lacked it: what fails to write a file of
+"""With less than this left, a stage that failed may have lacked it: what fails to write a file of
 some megabytes often removes what it wrote, and CMake says nothing."""
 
 _DISK = "the disk is full"
@@ -113,7 +113,7 @@ def find_shortage(
     if cause := _SIGNALS.get(rc - 128, ""):
         msg = f"{tool} stopped: {cause} (signal {rc - 128})"
         return InfrastructureFailure(msg, hint=_hint(cause))
-    if lack := find_lack(rooms, LITTLE_ROOM_BYTES):
+    if lack := find_lack(rooms, NO_ROOM_BYTES):
         return InfrastructureFailure(f"{tool} stopped: {lack}", hint=MAKE_ROOM)
     return None
 

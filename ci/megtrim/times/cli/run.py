@@ -21,7 +21,7 @@ from megtrim.core.cli.options import (
     json_option,
 )
 from megtrim.core.cli.session.setup import describe, open_session
-from megtrim.core.cli.stage import show_results
+from megtrim.core.cli.stage import read_made_verdict, show_results
 from megtrim.core.config.device import EMULATED
 from megtrim.core.config.model import Config
 from megtrim.core.config.performance import PerfConfig
@@ -32,9 +32,11 @@ from megtrim.engines.megengine.experiments import find_experiments
 from megtrim.lab.evidence.bundle import JobPurpose
 from megtrim.lab.evidence.times import TimesJudge, read_times
 from megtrim.lab.jobs.pack import list_devices
-from megtrim.libs.util.errors import InputError, worst_exit_code
-from megtrim.times.experiments.contest import FEWEST_ROUNDS, MOST_ROUNDS
+from megtrim.libs.util.errors import InfrastructureFailure, InputError, worst_exit_code
+from megtrim.libs.util.wording import count
+from megtrim.times.experiments.contest import FEWEST_ROUNDS, MOST_ROUNDS, PerformanceStatus
 from megtrim.times.plan import TRIMMING, perf_tasks
+from megtrim.times.rows import Performance
 
 emulated_option = click.option(
     "--emulated",
@@ -131,7 +133,22 @@ def run(
     if ran == 0 and not session.results.failed:
         session.services.console.say("everything is up to date: nothing was built or measured")
     show_results(session, Stage.REPORT, wanted, as_json=options.as_json)
+    verdict = read_made_verdict(session)
+    if verdict is not None and (lost := describe_lost(verdict.performance)):
+        session.services.console.warn(lost)
+        codes.append(InfrastructureFailure.exit_code)
     return worst_exit_code(codes)
+
+
+def describe_lost(performance: Performance | None) -> str:
+    """Say which comparisons have no time because of their device; empty if there are none."""
+    rows = performance.all_rows if performance else ()
+    lost = [row for row in rows if row.status is PerformanceStatus.INFRASTRUCTURE]
+    if not lost:
+        return ""
+    why = f": {lost[0].reason}" if lost[0].reason else ""
+    counted = f"{len(lost)} of {count(len(rows), 'comparison')}"
+    return f"{counted} measured nothing, first {lost[0].subject}{why}"
 
 
 def _take_times(session: Session, folders: tuple[Path, ...]) -> Session:

@@ -79,11 +79,43 @@ def test_what_is_right_is_fine(team: Shell, committed: Path) -> None:
 
 
 def test_a_keep_set_that_is_not_there_yet_is_not_fine(team: Shell) -> None:
-    assert team("check").expect(0).out == (
+    team("check").expect(
+        2,
         "megtrim.yaml: 1 model and 3 scenarios can be trimmed; a pull request would be red, "
-        "because there is no megtrim/keepset yet: make it with megtrim trim --config "
-        "megtrim.yaml, and commit it\n"
+        "because there is no megtrim/keepset yet\n",
+        "make it with megtrim trim --config megtrim.yaml, and commit it\n",
     )
+
+
+WAIVED = """
+budgets: [{artifact: load_and_run, max: 1 KiB}]
+waivers:
+  - budget: load_and_run
+    bytes: 1 KiB
+    reason: the new model
+    owner: ann
+    expires: 2026-11-30
+"""
+
+
+@pytest.mark.parametrize(
+    ("day", "status", "said"),
+    [
+        ("2026-10-01", 0, ""),
+        ("2026-11-30", 0, "the waiver of ann for load_and_run lapses after 2026-11-30, today"),
+        ("2026-12-01", 2, "megtrim.yaml:12: the waiver of ann for load_and_run lapsed on"),
+    ],
+)
+@pytest.mark.usefixtures("committed")
+def test_a_waiver_that_lapsed_is_not_fine(
+    team: Shell, monkeypatch: pytest.MonkeyPatch, day: str, status: int, said: str
+) -> None:
+    team.write("megtrim.yaml", CONFIG + WAIVED)
+    monkeypatch.setenv("MEGTRIM_NOW", day)
+    answer = team("check").expect(status)
+
+    assert said in answer.err
+    assert (said == "") == ("waiver" not in answer.err)
 
 
 @pytest.mark.parametrize(
@@ -327,3 +359,16 @@ def test_a_probe_that_cannot_work_is_refused_before_building(
 ) -> None:
     with pytest.raises(InputError, match=f"^{re.escape(message)}"):
         probe._make_spec(request_, known)
+
+
+def test_a_probe_refuses_an_input_that_the_model_does_not_have(
+    known: Session, tmp_path: Path
+) -> None:
+    """It would fail as if something had been trimmed away."""
+    model = tmp_path / "vgg.sample"
+    model.write_bytes(SAMPLE_MODEL)
+
+    with pytest.raises(InputError, match="--input: found 'dta', expected one of") as caught:
+        probe._make_spec(wanted(str(model), "--cpu", dta=model), known)
+    assert "did you mean data?" in caught.value.hint
+    assert probe._make_spec(wanted(str(model), "--cpu", data=model), known).inputs

@@ -218,6 +218,8 @@ def test_what_cannot_be_trimmed_is_refused(
         ((SAMPLE,), "is a model for the engine sample, expected one for megeng"),
         (("--engine", "x", RESNET), "leave out --engine"),
         (("-c", "gone.yaml", RESNET), "gone.yaml"),
+        ((RESNET,), "resnet18-s.mge is in the configuration already, as the model resnet18-s"),
+        ((f"./{RESNET}",), "edit it at megtrim/models/resnet18-s.yaml:3"),
     ],
 )
 def test_a_model_that_cannot_be_added_is_refused(

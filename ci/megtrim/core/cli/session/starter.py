@@ -12,7 +12,7 @@ from megtrim.core.cli.session.preflight import read_npy_header
 from megtrim.core.config.config_id import DEFAULT_CONFIG, choose
 from megtrim.core.config.items import climb
 from megtrim.core.config.json_schema import make_files
-from megtrim.core.config.load import list_toolchains, load_config
+from megtrim.core.config.load import LoadedConfig, list_toolchains, load_config
 from megtrim.core.config.templates import (
     MODELS,
     SCHEMAS,
@@ -94,6 +94,7 @@ def plan_models(models: Sequence[Path], config: Path) -> StarterFiles:
         msg = f"{loaded.where('models')}: found a list of models, expected a pattern of files"
         hint = f"move each entry into a file, and write `models: {MODELS}/*.yaml` in their place"
         raise InputError(msg, hint=hint)
+    _expect_new(models, loaded)
     facts = {path: read_model(path) for path in models}
     kind = loaded.config.engine.kind
     if (found := _kind_of(facts)) != kind:
@@ -113,6 +114,16 @@ def plan_models(models: Sequence[Path], config: Path) -> StarterFiles:
     wrote = (f"wrote {os.path.relpath(path)}" for path in missing)
     lines = (*_describe_inputs(facts, inputs), *wrote)
     return StarterFiles(files=_new_inputs(inputs) | missing, lines=lines)
+
+
+def _expect_new(models: Sequence[Path], loaded: LoadedConfig) -> None:
+    known = {loaded.resolve(model.file).resolve(): model for model in loaded.config.models}
+    for path in models:
+        if (there := known.get(path.resolve())) is not None:
+            at = loaded.config.models.index(there)
+            msg = f"--add: {path} is in the configuration already, as the model {there.name}"
+            hint = f"edit it at {loaded.where('models', at)}, or name another file"
+            raise InputError(msg, hint=hint)
 
 
 def _plan_schemas(base: Path) -> dict[Path, Content]:
