@@ -1,4 +1,4 @@
-"""Which scenarios got slower, and what becomes of their issues: opened, updated, closed.
+"""Which scenarios got slower, or were not measured, and what becomes of their issues.
 
 Only a decided comparison with a *base* commit opens or closes anything. It stays while an issue is
 open. A rise in the history chooses the base, and opens nothing: machines get slower, too.
@@ -21,6 +21,8 @@ from megtrim.times.times import RatioResult, Reference
 
 _LONGEST_SUBJECTS = 20_000
 _NIGHTS_WITHOUT_NEWS = 3
+UNMEASURED_DAYS = 7
+"""After so many days without a time someone is told: a phone that is off looks like a quiet one."""
 _NIGHTS_OF_A_RISE = 14
 """For so long a rise in the history chooses the base: no comparison has called it one by then."""
 
@@ -43,6 +45,9 @@ class RegressionRecord(Value):
     """The culprit comes after ``last_good``, up to ``first_bad``. Empty without a base."""
     run: int
     state: IssueState
+    """Of an issue about a scenario that is not measured, REGRESSED says that it still is not."""
+    measured: str = ""
+    """When a scenario without a time had one last; empty: the issue is about its times."""
 
 
 class KnownIssue(Value):
@@ -59,6 +64,8 @@ class Night(Value):
     run: int
     attempt: int = 1
     runs: Sequence[HistoryRun] = ()
+    now: datetime | None = None
+    """None: how long scenarios were not measured is not looked at."""
 
 
 class IssueAction(Value):
@@ -70,9 +77,15 @@ class IssueAction(Value):
 
 
 def plan_actions(night: Night, known: Iterable[KnownIssue]) -> tuple[IssueAction, ...]:
-    ours = sorted(
-        (each for each in known if each.record.config == night.config), key=lambda each: each.number
-    )
+    of_config = (each for each in known if each.record.config == night.config)
+    every = sorted(of_config, key=lambda each: each.number)
+    about_silence = [each for each in every if each.record.measured]
+    ours = [each for each in every if not each.record.measured]
+    slower = _plan_slower(night, ours)
+    return (*slower, *_plan_unmeasured(night, about_silence))
+
+
+def _plan_slower(night: Night, ours: Sequence[KnownIssue]) -> tuple[IssueAction, ...]:
     scenarios = {row.scenario for row in night.performance.all_rows}
     scenarios |= {our.record.scenario for our in ours if our.is_open}
     return tuple(
@@ -82,6 +95,48 @@ def plan_actions(night: Night, known: Iterable[KnownIssue]) -> tuple[IssueAction
             night, scenario, [our for our in ours if our.record.scenario == scenario]
         )
     )
+
+
+def _plan_unmeasured(night: Night, known: Sequence[KnownIssue]) -> Iterator[IssueAction]:
+    """A scenario that has a time again closes its issue; one that is gone keeps it for a person."""
+    for scenario in sorted({row.scenario for row in night.performance.all_rows}):
+        rows = [row for row in night.performance.all_rows if row.scenario == scenario]
+        opened = [each for each in known if each.is_open and each.record.scenario == scenario]
+        if any(row.status.has_times for row in rows):
+            for each in opened:
+                measured = replace(each.record, run=night.run, state=IssueState.FIXED)
+                yield IssueAction(number=each.number, record=measured, rows=())
+            continue
+        last = _find_last_time(night, scenario)
+        closed = {each.record.measured for each in known if each.record.scenario == scenario}
+        if opened or last is None or night.now is None:
+            continue
+        silent = (night.now - last.time).days >= UNMEASURED_DAYS
+        if silent and last.measured_at not in closed:
+            record = RegressionRecord(
+                config=night.config,
+                scenario=scenario,
+                subjects=_list_subjects(row.subject for row in rows),
+                base="",
+                last_good=last.commit.sha,
+                first_bad="",
+                run=night.run,
+                state=IssueState.REGRESSED,
+                measured=last.measured_at,
+            )
+            yield IssueAction(number=0, record=record, rows=tuple(rows))
+
+
+def _find_last_time(night: Night, scenario: str) -> HistoryRun | None:
+    """Return the last run with a time of the scenario, else the first that lost it."""
+    runs = sorted(night.runs, key=lambda each: each.id)
+    rows = [(run, row) for run in runs for row in run.rows if row.scenario == scenario]
+    timed = [run for run, row in rows if row.times]
+    if timed:
+        return timed[-1]
+    # What a device cannot run is skipped for ever: no one waits for its time.
+    lost = [run for run, row in rows if row.status is not PerformanceStatus.SKIPPED]
+    return lost[0] if lost else None
 
 
 def _plan_one(night: Night, scenario: str, known: Sequence[KnownIssue]) -> Iterator[IssueAction]:
@@ -223,6 +278,7 @@ def list_bases(
     First the base of the oldest open issue, then the commit before a rise, then the last ones. One
     that brought no news for some nights may not build any more: every second night leaves it out.
     """
+    known = [each for each in known if not each.record.measured]
     ours = [each for each in known if each.record.config == config]
     slow = [our for our in ours if our.record.state is IssueState.REGRESSED]
     unrepaired = [each for each in slow if each.is_open and each.record.base]

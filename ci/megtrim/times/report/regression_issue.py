@@ -34,6 +34,7 @@ _LONGEST_COMMAND = 2_000
 _MOST_COMMANDS = 3
 _BASE_FOLDER = "../megtrim-base"
 _COMMIT_DIGITS = 12
+_DAY = len("2026-11-23")
 _MARK = "<!-- megtrim:regression:v1 "
 _END = " -->"
 _HEAD = ("experiment", "device", "against", "ratio>", "time (ms)>")
@@ -42,6 +43,11 @@ _HOW_IT_ENDS = (
     "megtrim closes this issue on the first night on which the scenario is as fast as before; a "
     "night without a clear answer changes nothing. Close it by hand to accept the new time."
 )
+_MEASURED_ENDS = (
+    "megtrim closes this issue on the first night on which the scenario is measured. Close it by "
+    "hand to accept that it is not."
+)
+_MEASURED_AGAIN = "**Measured again** at {commit}, and this issue is closed."
 _REPAIRED = "**Repaired**: as fast as before at {commit}, and this issue is closed."
 _DOUBLE = "Another open issue is about this scenario; this one is closed."
 
@@ -65,7 +71,11 @@ def render_issue(action: IssueAction, where: NightPlace) -> IssueText:
     record = action.record
     body = ""
     for most in _MOST_ROWS:
-        parts = [*_parts(action, where, most), f"*{_HOW_IT_ENDS}*", _write_record(record)]
+        ends = _MEASURED_ENDS if record.measured else _HOW_IT_ENDS
+        told = (
+            _tell_silence(action, where, most) if record.measured else _parts(action, where, most)
+        )
+        parts = [*told, f"*{ends}*", _write_record(record)]
         body = "\n\n".join(part for part in parts if part)
         if len(body) <= _LONGEST_BODY:
             break
@@ -95,9 +105,31 @@ def _write_record(record: RegressionRecord) -> str:
 def _title(record: RegressionRecord) -> str:
     """Return plain letters: GitHub looks for names and code in titles, too."""
     name, _, cpu_class = one_line(record.scenario).partition("@")
-    text = f"{name} on {cpu_class} got slower" if cpu_class else f"{name} got slower"
+    what = "is not measured" if record.measured else "got slower"
+    text = f"{name} on {cpu_class} {what}" if cpu_class else f"{name} {what}"
     of = f"{id_}: " if (id_ := id_of(record.config)) else ""
     return f"{of}{re.sub(r'[^A-Za-z0-9._/ -]', '_', text)}"[:_LONGEST_TITLE]
+
+
+def _tell_silence(action: IssueAction, where: NightPlace, most: int) -> Iterator[str]:
+    record = action.record
+    if record.state is IssueState.FIXED:
+        yield _MEASURED_AGAIN.format(commit=code(where.head[:_COMMIT_DIGITS]))
+    else:
+        when = record.measured[:_DAY]
+        commit = code(record.last_good[:_COMMIT_DIGITS])
+        yield (
+            f"No night has a time of {code(record.scenario)} since {code(when)}, at {commit}: "
+            "whether it got slower is not known."
+        )
+        yield "Look at its device first: `megtrim devices check` says what is wrong with it."
+    if action.rows:
+        cells = [
+            (code(row.subject), code(row.device), prose(row.reason)) for row in action.rows[:most]
+        ]
+        yield table(("comparison", "device", "why it has no time"), cells)
+    if night := link("The night", where.run_url):
+        yield f"{night} keeps its page as artifact {code(where.artifact)}."
 
 
 def _parts(action: IssueAction, where: NightPlace, most: int) -> Iterator[str]:

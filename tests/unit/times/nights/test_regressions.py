@@ -1,5 +1,6 @@
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import timedelta
 
 import numpy as np
 import pytest
@@ -18,6 +19,7 @@ from megtrim.times.nights.issue_actions import (
     list_slower,
     plan_actions,
 )
+from megtrim.times.report.regression_issue import NightPlace, read_record, render_issue
 from megtrim.times.rows import Performance, PerformanceRow, Row, TrimmingRow
 from megtrim.times.times import Answer, Reference
 from support.history_entries import make_row, make_run
@@ -27,6 +29,7 @@ from unit.core.verdict.performance_examples import TRIMMING, ratio, row, since, 
 GOOD = "a" * 40
 BAD = "b" * 40
 LATER = "c" * 40
+PLACE = NightPlace(repository_url="", run_url="", artifact="report", head=BAD)
 FAST = row(ratios=(since(1.001, different=Answer.NO, exceeds=Answer.NO),))
 SLOW = row(status=PerformanceStatus.REGRESSED, ratios=(since(1.3),))
 UNPROVEN = row(
@@ -97,6 +100,59 @@ def test_a_repeated_night_plans_the_same_and_the_range_stays_that_of_the_first()
     assert (again.record, again.rows) == (first.record, first.rows)
     later = the_one(night(SLOW, head=LATER, run=3), opened())
     assert (later.record.last_good, later.record.first_bad) == (GOOD, BAD)
+
+
+LOST = row(status=PerformanceStatus.INFRASTRUCTURE, times=(), ratios=(), reason="pixel-6 is off")
+CANNOT = replace(LOST, status=PerformanceStatus.SKIPPED, reason="the device has no dot product")
+TIMED = row()
+MEASURED_AT = make_run(0).time
+
+
+def silent_for(days: int, *rows: PerformanceRow, before: PerformanceRow = TIMED) -> Night:
+    runs = [make_run(0, [before])]
+    return night(*rows, runs=runs, now=MEASURED_AT + timedelta(days=days))
+
+
+@pytest.mark.parametrize(
+    ("tonight", "opens"),
+    [
+        (silent_for(6, LOST), False),
+        (silent_for(7, LOST), True),
+        (silent_for(40, CANNOT), True),
+        # Another of its comparisons has a time.
+        (silent_for(40, LOST, replace(FAST, experiment="nchw44")), False),
+        # It never had a time: the first night that lost it counts, and what cannot run is no loss.
+        (silent_for(40, LOST, before=LOST), True),
+        (silent_for(40, CANNOT, before=CANNOT), False),
+        (silent_for(40, LOST, before=replace(FAST, scenario="other/x@any")), False),
+        (night(LOST), False),
+    ],
+)
+def test_a_scenario_without_a_time_for_a_week_has_an_issue(tonight: Night, opens: bool) -> None:
+    actions = plan_actions(tonight, ())
+
+    assert [each.record.measured for each in actions] == ["2026-01-01T02:00:00Z"] * opens
+    assert [each.record.state for each in actions] == [IssueState.REGRESSED] * opens
+
+
+def test_an_issue_about_silence_ends_with_the_first_time_and_is_opened_once() -> None:
+    action = the_one(silent_for(9, LOST))
+    issue = known(action)
+    closed = replace(issue, is_open=False)
+
+    assert plan_actions(silent_for(10, LOST), (issue,)) == ()
+    assert plan_actions(silent_for(10, LOST), (closed,)) == ()
+    ended = the_one(silent_for(10, FAST), issue)
+    assert (ended.number, ended.record.state) == (7, IssueState.FIXED)
+    # An issue about slowness is another one.
+    assert the_one(silent_for(10, SLOW), closed).record.measured == ""
+    assert list_bases((issue,), (), config="megtrim.yaml", head=BAD) == ()
+    body = render_issue(action, PLACE).body
+    assert read_record(body) == action.record
+    assert "has a time of `" in body
+    assert "pixel-6 is off" in body
+    assert render_issue(action, PLACE).title.endswith("is not measured")
+    assert "**Measured again** at " in render_issue(ended, PLACE).body
 
 
 OTHER = replace(SLOW, experiment="nchw44")

@@ -319,11 +319,12 @@ def _choose_ancestor(api: Api, event: Event, commits: tuple[str, ...]) -> str:
 def regression_issues(
     report: Path, config: str, history: Path, base_commit: str, artifact: str, dry_run: bool
 ) -> int:
-    """Open, update and close an issue for each scenario that got slower, by REPORT.
+    """Open, update and close an issue for each scenario that got slower, or is not measured.
 
     REPORT is a folder with the verdict.json of a night. Only what was measured and decided opens
-    or closes an issue; running it again changes nothing. An issue that a person closed is not
-    opened again for the same rows and the same base.
+    or closes an issue about slowness; a scenario without a time for 7 days has one of its own.
+    Running it again changes nothing. An issue that a person closed is not opened again for the
+    same rows and the same base.
     """
     console = open_console()
     env = open_processes().env
@@ -345,6 +346,7 @@ def regression_issues(
         run=event.run_id,
         attempt=event.run_attempt,
         runs=read_runs(history),
+        now=read_now(),
     )
     where = NightPlace(
         repository_url=f"{event.server_url}/{event.repository}",
@@ -392,7 +394,9 @@ def _act(
 def _name(action: IssueAction) -> str:
     if not action.number:
         return f"an issue for {one_line(action.record.scenario)}"
-    return f"issue {action.number}: {_WORDS[action.record.state]}"
+    again = action.record.measured and action.record.state is IssueState.FIXED
+    words = "closed: measured again" if again else _WORDS[action.record.state]
+    return f"issue {action.number}: {words}"
 
 
 def _read_known(issues: Iterable[TrackedIssue]) -> tuple[KnownIssue, ...]:
