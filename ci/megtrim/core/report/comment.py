@@ -374,6 +374,7 @@ _WORST_FIRST = (
     VerdictKind.INCONCLUSIVE,
     VerdictKind.PASS,
 )
+_KINDS = tuple(CheckKind)
 _BEST = _WORST_FIRST.index(VerdictKind.PASS)
 _HEAD = ("toolchain", "result", "artifact", "size>", "% of plain>", "change>", "to look at first")
 
@@ -390,6 +391,12 @@ class ToolchainReport(Value):
         return _WORST_FIRST.index(None if self.verdict is None else self.verdict.verdict)
 
     @property
+    def severity(self) -> tuple[int, int]:
+        """A program that traps is worse than one that grew: checks are in order of their kinds."""
+        urgent = list_urgent(self.verdict) if self.verdict is not None else ()
+        return self.rank, _KINDS.index(urgent[0].kind) if urgent else len(_KINDS)
+
+    @property
     def sign(self) -> str:
         if self.verdict is None:
             return _NO_VERDICT
@@ -397,7 +404,7 @@ class ToolchainReport(Value):
 
 
 def find_worst(reports: Sequence[ToolchainReport]) -> ToolchainReport:
-    return min(reports, key=lambda each: each.rank)
+    return min(reports, key=lambda each: each.severity)
 
 
 def render_joint(project: str, config: str, reports: Sequence[ToolchainReport]) -> str:
@@ -411,7 +418,7 @@ def render_joint(project: str, config: str, reports: Sequence[ToolchainReport]) 
     parts = [title, *((step,) if step else ()), bounded_table(_HEAD, [*_rows(reports)], tuple)]
     pages = (
         (each.name, fold(f"{code_in_title(each.name)}: {each.sign}", each.page.strip()))
-        for each in sorted(reports, key=lambda each: each.rank)
+        for each in sorted(reports, key=lambda each: each.severity)
     )
     shown, left_out = _fit(pages, others=parts)
     parts += shown

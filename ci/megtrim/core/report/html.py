@@ -8,14 +8,20 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup, escape
 
 from megtrim.core.build_spec import Variant
-from megtrim.core.checks.statuses import MEANINGS, SCENARIO_STATUSES, CheckKind, ScenarioStatus
+from megtrim.core.checks.statuses import (
+    SCENARIO_STATUSES,
+    CheckKind,
+    CheckStatus,
+    ScenarioStatus,
+    describe_meaning,
+)
 from megtrim.core.config.units import format_bytes
 from megtrim.core.size.prices import PriceKind
 from megtrim.core.size.report import budgets
@@ -30,6 +36,7 @@ from megtrim.core.verdict.wording import (
     growth_of,
     list_trimmed,
     list_urgent,
+    name_variant,
     origin_facts,
 )
 from megtrim.libs.render.formatting import group_digits, kept_of_held, percent, seconds, width_of
@@ -71,7 +78,8 @@ def render(verdict: Verdict) -> str:
     script = _asset("map.js") + _asset("script.js")
     page: str = environment.get_template("page.html.j2").render(
         verdict=verdict,
-        meaning=MEANINGS[verdict.verdict],
+        meaning=describe_meaning(verdict.verdict, (check.status for check in verdict.checks)),
+        name_variant=partial(name_variant, trim=verdict.trim),
         attention=list_urgent(verdict),
         **_sizes(verdict),
         tiles=_tiles(verdict),
@@ -218,6 +226,13 @@ def _tiles(verdict: Verdict) -> list[tuple[str, str, str]]:
     if verdict.neighbours:
         working, _, applying = count_working(verdict.neighbours).partition(" ")
         tiles.append(("Neighbours that work", working, applying))
+    grown = [row for row in verdict.budgets if row.status is CheckStatus.FAIL and row.max_bytes]
+    if grown and all(row.kind is CheckKind.GROWTH for row in grown):
+        # What is left of another budget would calm down about the one that is exceeded.
+        worst = min(grown, key=lambda row: (row.left_bytes or 0) / (row.max_bytes or 1))
+        over = f"over a limit of {worst.format(worst.max_bytes or 0)} of growth"
+        tiles.append(("Exceeded budget", worst.format(-(worst.left_bytes or 0)), over))
+        return tiles
     limited = [
         (row.left_bytes / row.max_bytes, row.left_bytes, row.max_bytes)
         for row in verdict.budgets

@@ -14,6 +14,7 @@ from megtrim.core.verdict.wording import (
     functions_of,
     growth_of,
     list_urgent,
+    name_variant,
     regions_of,
 )
 from megtrim.libs.render.formatting import align_columns, group_digits, percent
@@ -62,7 +63,10 @@ def render_urgent(checks: Iterable[Check]) -> list[str]:
 def render_sizes(artifact: ArtifactSizes, verdict: Verdict | None = None, *, width: int = 0) -> str:
     """``verdict``: None where only sizes were taken."""
     columns: dict[str, list[str]] = {
-        "variant": [one_line(size.variant) for size in artifact.sizes],
+        "variant": [
+            one_line(name_variant(size.variant, verdict.trim) if verdict else size.variant)
+            for size in artifact.sizes
+        ],
         "bytes": [group_digits(size.size_bytes) for size in artifact.sizes],
         "size": [format_bytes(size.size_bytes) for size in artifact.sizes],
         "% of plain": [percent(size.share) for size in artifact.sizes],

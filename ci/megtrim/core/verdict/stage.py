@@ -54,7 +54,7 @@ from megtrim.core.trim.results import (
 )
 from megtrim.core.verdict.join import VerdictInputs, join
 from megtrim.core.verdict.model import VerdictResult, to_json
-from megtrim.core.verdict.wording import list_trimmed
+from megtrim.core.verdict.wording import list_larger, list_trimmed
 from megtrim.libs.elf.pages import LINK_AGAIN, count_padding, find_misfit
 from megtrim.libs.util.errors import InfrastructureFailure
 from megtrim.libs.util.strict_json import dump
@@ -305,6 +305,7 @@ def _warnings(session: Session) -> tuple[str, ...]:
         *(header.result_as(HeaderResult).warnings if header else ()),
         *list_retrained(session),
         *warn_of_libraries(session),
+        *list_larger(size_result(session.results).artifacts, session.request.config.trim.level),
         *warn_early(size_result(session.results).budgets),
         *ending(session.request.config.waivers, session.request.today),
     )

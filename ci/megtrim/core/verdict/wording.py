@@ -6,16 +6,16 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Protocol
 
-from megtrim.core.build_spec import Origin
+from megtrim.core.build_spec import Origin, Variant
 from megtrim.core.checks.statuses import CheckStatus
-from megtrim.core.config.units import format_growth
+from megtrim.core.config.units import format_bytes, format_growth
 from megtrim.libs.render.formatting import group_digits, kept_of_held
 
 if TYPE_CHECKING:
     from megtrim.core.checks.check import Check, DeviceIdentity
     from megtrim.core.size.growth.causes import Cause, CauseNote
     from megtrim.core.size.rows import ArtifactSizes, VariantSize
-    from megtrim.core.trim.results import Rebuild
+    from megtrim.core.trim.results import Rebuild, TrimChoice
     from megtrim.core.verdict.model import Verdict
 
 
@@ -42,6 +42,7 @@ TO_LOOK_AT = (
 DEFERRED = "deferred"
 TRIMMED = ("reduced", DEFERRED)
 """The demo shows the reduced program twice: without functions, and with deferred ones."""
+_BY_REGIONS = "region"
 _TELLING_FACTS = ("model", "cpu")
 
 
@@ -58,6 +59,29 @@ def list_trimmed(found: MeasuredSizes) -> tuple[tuple[str, VariantSize], ...]:
         for size in artifact.sizes
         if size.variant == "reduced"
     )
+
+
+def name_variant(variant: str, trim: TrimChoice) -> str:
+    """Return what people call a variant: a deferred program is not one whose functions are gone."""
+    deferred = variant == Variant.REDUCED and trim.level == DEFERRED and not trim.quick
+    return DEFERRED if deferred else variant
+
+
+def list_larger(artifacts: Iterable[ArtifactSizes], level: str) -> tuple[str, ...]:
+    """Return a line for each that is larger than by regions alone, which costs less to make."""
+    lines = []
+    for artifact in artifacts:
+        sizes = {size.variant: size.size_bytes for size in artifact.sizes}
+        by_regions = sizes.get(_BY_REGIONS)
+        shipped = sizes.get(str(Variant.REDUCED))
+        if by_regions is not None and shipped is not None and shipped > by_regions:
+            more = format_bytes(shipped - by_regions)
+            lines.append(
+                f"{artifact.name} is larger by {more} than by regions alone "
+                f"({format_bytes(shipped)}, not {format_bytes(by_regions)}): trim.level: {level} "
+                "costs more here than it saves"
+            )
+    return tuple(lines)
 
 
 def regions_of(size: VariantSize, verdict: Verdict) -> str:

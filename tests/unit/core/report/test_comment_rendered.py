@@ -8,14 +8,16 @@ from cmarkgfm.cmark import Options
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from megtrim.core.checks.statuses import CheckStatus
 from megtrim.core.report import comment
 from megtrim.core.size.growth.causes import Cause
+from megtrim.core.verdict.join import join
 from megtrim.core.verdict.model import Verdict
 from megtrim.libs.render.markup import block, code, prose
 from unit.core.report.golden import COMMENTS, LINKS
 from unit.core.report.test_comment import verdicts
 from unit.core.size.test_tables import artifact, verdict
-from unit.core.verdict.examples import failing, hostile, passing, unverified
+from unit.core.verdict.examples import facts, failing, growth, hostile, passing, unverified
 
 OURS = {
     "h2",
@@ -268,6 +270,9 @@ def test_the_title_names_the_worst(config: str, verdicts: list[Verdict | None], 
     assert comment.render_joint("app", config, reports).splitlines()[0] == title
 
 
+GREW = join(facts(budgets=(growth(used_bytes=356_352, status=CheckStatus.FAIL),)))
+
+
 @pytest.mark.parametrize(
     ("verdicts", "worst"),
     [
@@ -276,6 +281,9 @@ def test_the_title_names_the_worst(config: str, verdicts: list[Verdict | None], 
         ((None, failing()), "b"),
         ((passing(), unverified()), "b"),
         ((failing(), failing()), "a"),
+        # One that traps is worse than one that grew.
+        ((GREW, failing()), "b"),
+        ((failing(), GREW), "a"),
     ],
 )
 def test_the_worst_decides(verdicts: tuple[Verdict | None, Verdict | None], worst: str) -> None:

@@ -215,6 +215,27 @@ def test_each_file_is_part_of_one_cause(tmp_path: Path) -> None:
     assert {name for name, each in later.items() if each != digests[name]} == {Cause.FLAGS}
 
 
+def test_a_key_that_only_measures_is_no_cause(tmp_path: Path) -> None:
+    shipped, _ = Store(tmp_path / "out").ensure(
+        "reduce", "x", {}, lambda _: ReduceResult(build=BUILD, functions={}), ReduceResult
+    )
+    digests = [
+        read_build_inputs(shipped, configured(opened(tmp_path), **trim)).digests()
+        for trim in ({}, {"prices": True}, {"crash_ids": True})
+    ]
+
+    assert digests[0] == digests[1] != digests[2]
+
+
+def configured(session: Session, **trim: bool) -> Session:
+    loaded = session.request.loaded
+    config = loaded.config
+    changed = config.model_copy(update={"trim": config.trim.model_copy(update=trim)})
+    return replace(
+        session, request=replace(session.request, loaded=replace(loaded, config=changed))
+    )
+
+
 @pytest.mark.parametrize(
     ("path", "kind"),
     [

@@ -17,6 +17,9 @@ from megtrim.engines.megengine.regions.keepset import KeepSet, model_of
 from megtrim.engines.megengine.regions.keepset_files import read_keep_set
 from megtrim.places.compile.projects.checkout import Checkout
 
+_MEASURING = {"prices"}
+"""Keys of ``trim`` that change what is measured, and no byte of what is built."""
+
 
 def read_build_inputs(shipped: StageFolder, session: Session) -> BuildInputs:
     kept = _keep_set_folder(session)
@@ -72,7 +75,7 @@ def _sort_files(checkout: Checkout) -> tuple[dict[str, str], dict[str, str]]:
 
 def _list_settings(session: Session) -> dict[str, str]:
     config = session.request.config
-    trim = config.trim.model_dump(mode="json", exclude_defaults=True)
+    trim = config.trim.model_dump(mode="json", exclude_defaults=True, exclude=_MEASURING)
     toolchain = config.toolchain.model_dump(mode="json", exclude_defaults=True)
     return {
         **{f"setting trim.{name}": str(value) for name, value in trim.items()},

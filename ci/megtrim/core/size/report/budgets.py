@@ -11,6 +11,7 @@ from megtrim.libs.render.formatting import align_columns, percent, width_of
 from megtrim.libs.render.markup import (
     bounded_table,
     code,
+    code_in_title,
     fold,
     one_line,
     path_in_repository,
@@ -93,10 +94,28 @@ def _draw(row: BudgetRow) -> tuple[str, ...]:
     return (code(row.name), *_list_cells(row), result, prose(row.owner))
 
 
+def _find_most_over(rows: Sequence[BudgetRow]) -> str:
+    """Name the limit that is exceeded by the largest share; empty if none is."""
+    over = [
+        row
+        for row in rows
+        if row.status is CheckStatus.FAIL and row.used_bytes is not None and row.max_bytes
+    ]
+    if not over:
+        return ""
+    worst = max(over, key=lambda row: (row.used_bytes or 0) / (row.max_bytes or 1))
+    by = worst.format((worst.used_bytes or 0) - (worst.max_bytes or 0))
+    limit = "its growth is" if worst.kind is CheckKind.GROWTH else "it is"
+    return f"{code_in_title(worst.name)}: {limit} {by} over its limit"
+
+
 def _summarize(rows: Sequence[BudgetRow]) -> str:
     budgets = {row.name for row in rows if {row.max_bytes, row.warn_bytes} != {None}}
     failed = {row.name for row in rows if row.status is CheckStatus.FAIL}
     count = f"Budgets: {len(budgets) - len(failed)} of {len(budgets)} kept"
+    # What is left of another limit would calm down about the one that is exceeded.
+    if over := _find_most_over(rows):
+        return f"{count}, {over}"
     shares = [
         (row.left_bytes / row.max_bytes, row.left_bytes)
         for row in rows

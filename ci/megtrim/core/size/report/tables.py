@@ -11,7 +11,7 @@ from megtrim.core.size.growth.arrivals import Arrivals, NewPart, NewUse, PriceBa
 from megtrim.core.size.growth.causes import Cause, count_kinds, name_kind
 from megtrim.core.size.rows import BudgetRow, VariantSize
 from megtrim.core.verdict.model import Verdict
-from megtrim.core.verdict.wording import MeasuredSizes, growth_of, list_trimmed
+from megtrim.core.verdict.wording import MeasuredSizes, growth_of, list_trimmed, name_variant
 from megtrim.libs.render.formatting import group_digits, percent
 from megtrim.libs.render.markup import bounded_table, code, code_in_title, fold, one_line, prose
 
@@ -160,7 +160,12 @@ def _held_against(limits: Mapping[CheckKind, BudgetRow]) -> Iterator[str]:
 
 def table(verdict: Verdict) -> str:
     rows = [
-        _list_cells(size, artifact.name, _find_limits(verdict, artifact.name, size.variant))
+        _list_cells(
+            size,
+            artifact.name,
+            name_variant(size.variant, verdict.trim),
+            _find_limits(verdict, artifact.name, size.variant),
+        )
         for artifact in verdict.artifacts
         for size in artifact.sizes
     ]
@@ -169,7 +174,7 @@ def table(verdict: Verdict) -> str:
 
 
 def _list_cells(
-    size: VariantSize, artifact: str, limits: Mapping[CheckKind, BudgetRow]
+    size: VariantSize, artifact: str, variant: str, limits: Mapping[CheckKind, BudgetRow]
 ) -> tuple[str, ...]:
     change = growth_of(size)
     left = ""
@@ -185,7 +190,7 @@ def _list_cells(
         result = CHECK_SIGNS[_find_worst(limits.values())]
         result += f", waived: {prose('; '.join(waived))}" if waived else ""
     return (
-        f"{code(artifact)} {code(size.variant)}",
+        f"{code(artifact)} {code(variant)}",
         group_digits(size.size_bytes),
         format_bytes(size.size_bytes),
         percent(size.share),

@@ -1,0 +1,80 @@
+"""Sentences that all forms of the report share, and when they are true."""
+
+from dataclasses import replace
+
+import pytest
+
+from megtrim.core.checks.statuses import CheckStatus, VerdictKind, describe_meaning
+from megtrim.core.report import html
+from megtrim.core.size.report import tables
+from megtrim.core.trim.results import TrimChoice
+from megtrim.core.verdict.join import join
+from megtrim.core.verdict.wording import list_larger, name_variant
+from unit.core.verdict.examples import budget, facts, growth, passing, sizes
+
+
+@pytest.mark.parametrize(
+    ("verdict", "statuses", "said"),
+    [
+        (VerdictKind.PASS, ("pass", "pass"), "Every check passed."),
+        (VerdictKind.PASS, ("pass", "skipped"), "Every check that ran passed; 1 was skipped."),
+        (VerdictKind.PASS, ("skipped", "skipped"), "Every check that ran passed; 2 were skipped."),
+        (VerdictKind.FAIL, ("fail", "skipped"), "At least one check failed."),
+    ],
+)
+def test_skipped_checks_did_not_pass(
+    verdict: VerdictKind, statuses: tuple[str, ...], said: str
+) -> None:
+    assert describe_meaning(verdict, map(CheckStatus, statuses)) == said
+
+
+@pytest.mark.parametrize(
+    ("variant", "level", "quick", "shown"),
+    [
+        ("reduced", "deferred", False, "deferred"),
+        ("reduced", "function", False, "reduced"),
+        ("reduced", "region", False, "reduced"),
+        ("plain", "deferred", False, "plain"),
+        ("region", "deferred", False, "region"),
+        # The quick way leaves functions out, whatever level is configured.
+        ("reduced", "deferred", True, "reduced"),
+    ],
+)
+def test_a_program_with_deferred_functions_is_called_so(
+    variant: str, level: str, quick: bool, shown: str
+) -> None:
+    choice = TrimChoice(
+        level=level, layout="scoped", minimum_size=True, optimize="none", quick=quick
+    )
+
+    assert name_variant(variant, choice) == shown
+
+
+def test_the_page_and_the_comment_call_it_so() -> None:
+    made = passing()
+    deferred = replace(made, trim=replace(made.trim, level="deferred"))
+
+    assert "`load_and_run` `deferred`" in tables.table(deferred)
+    assert "`load_and_run` `reduced`" in tables.table(made)
+    assert ">deferred</th>" in html.render(deferred)
+    assert ">reduced</th>" not in html.render(deferred)
+
+
+@pytest.mark.parametrize(("reduced_bytes", "said"), [(800, False), (900, False), (901, True)])
+def test_a_program_that_is_larger_than_by_regions_is_said(reduced_bytes: int, said: bool) -> None:
+    made = sizes(reduced_bytes)
+    plain, profile, reduced = made.sizes
+    by_regions = replace(plain, variant="region", size_bytes=900)
+    found = list_larger((replace(made, sizes=(plain, profile, by_regions, reduced)),), "deferred")
+
+    assert [line.startswith("load_and_run is larger by 1 ") for line in found] == [True] * said
+    assert list_larger((made,), "deferred") == ()
+
+
+def test_a_failed_growth_is_no_calm_page() -> None:
+    over = (budget(), growth(used_bytes=356_352, status=CheckStatus.FAIL))
+    page = html.render(join(facts(budgets=over)))
+
+    assert "Exceeded budget" in page
+    assert "Tightest budget" not in page
+    assert "Tightest budget" in html.render(passing())
