@@ -150,6 +150,13 @@ def get_run(asked: Asked, run_id: int) -> Response:
     return as_json(asked.repository.runs[run_id])
 
 
+def get_environment(asked: Asked, name: str) -> Response:
+    if name not in asked.repository.environments:
+        raise Refused(404, "Not Found")
+    rules = [{"type": each} for each in asked.repository.environments[name]]
+    return as_json({"name": name, "protection_rules": rules})
+
+
 def list_jobs(asked: Asked, run_id: int, attempt: int) -> Response:
     rounds = asked.repository.jobs.get((run_id, attempt))
     if not rounds:
@@ -430,6 +437,7 @@ _ROUTES: tuple[tuple[str, str, str, Callable[..., Response]], ...] = (
     ("GET", "/actions/artifacts", "actions", list_artifacts),
     ("GET", "/actions/artifacts/<int:artifact_id>/zip", "actions", download),
     ("GET", "/actions/runs/<int:run_id>", "actions", get_run),
+    ("GET", "/environments/<name>", "actions", get_environment),
     ("GET", "/actions/runs/<int:run_id>/artifacts", "actions", list_artifacts),
     ("GET", "/actions/runs/<int:run_id>/attempts/<int:attempt>/jobs", "actions", list_jobs),
     ("GET", "/actions/workflows/<file>/runs", "actions", list_workflow_runs),

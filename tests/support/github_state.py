@@ -87,6 +87,8 @@ class Repository:
     """The run of each artifact, whatever it claims."""
     jobs: dict[tuple[int, int], list[list[dict[str, Any]]]] = field(default_factory=dict)
     """By run and attempt: what each asking sees; the last stays."""
+    environments: dict[str, list[str]] = field(default_factory=dict)
+    """Types of their protection rules."""
     dispatches: list[dict[str, Any]] = field(default_factory=list)
     activity: list[dict[str, Any]] = field(default_factory=list)
     ids: Iterator[int] = field(default_factory=lambda: iter(range(1001, 10**9)))

@@ -23,6 +23,7 @@ from megtrim.core.config.caller_workflows import (
     name_own,
     parse_kit,
     upgrade,
+    warn_of_environment,
     workflows,
 )
 from megtrim.core.config.config_id import choose, split
@@ -204,6 +205,8 @@ def plan_callers(callers: Callers, top: Path, *, upgrading: bool) -> CallerPlan:
     ]
     if own[NIGHT].exists() and own[NIGHT] not in texts:
         lines.append(f"{own[NIGHT]} has no device to measure on: remove it, or add one")
+    if callers.nights:  # there are devices of the team's own
+        lines.append(warn_of_environment("https://github.com/OWNER/REPO"))
     lines.append(_describe(callers.kit))
     lines.append(f"the default branch is {callers.branch}: --branch names another")
     return CallerPlan(new=new, changed=changed, lines=tuple(lines), check=name_check(checked))

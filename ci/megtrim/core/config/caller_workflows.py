@@ -15,6 +15,19 @@ REFRESH = ".github/workflows/megtrim-refresh.yml"
 NIGHT = ".github/workflows/megtrim-night.yml"
 RELEASE = ".github/workflows/megtrim-release.yml"
 """The files of the default configuration; those of others have their ids in their names."""
+DEVICE_ENVIRONMENT = "megtrim-devices"
+"""Of GitHub, in which jobs run on a team's devices."""
+
+
+def warn_of_environment(repository: str) -> str:
+    """``repository``: its page, or what stands for it."""
+    return (
+        f"the environment {DEVICE_ENVIRONMENT} protects nothing until it has reviewers: GitHub "
+        f"makes it without any, and each pull request's program runs on your devices unasked. "
+        f"Add reviewers at {repository}/settings/environments"
+    )
+
+
 CALLED = (
     "size-check.yml",
     "size-summary.yml",

@@ -1,8 +1,9 @@
 """Asks GitHub for the device jobs of a run until waiting for them is over, or pointless."""
 
 from collections.abc import Callable, Mapping
+from urllib.parse import quote
 
-from megtrim.hosting.github.api import Api
+from megtrim.hosting.github.api import Api, find_at
 from megtrim.hosting.github.event import Event
 from megtrim.lab.evidence.evidence import PendingReason
 from megtrim.libs.util.errors import InfrastructureFailure
@@ -35,6 +36,18 @@ class PollingLimits(Value):
     def is_own(self, name: str) -> bool:
         wanted = f"{_PREFIX} {self.config_id}".rstrip()
         return _strip_callers(name).rsplit(" ", 2)[0] == wanted
+
+
+def is_open(api: Api, repository: str, environment: str) -> bool:
+    """Tell whether an environment is there and asks no one; unknown is not open.
+
+    GitHub makes one that a job names, without any rule.
+    """
+    path = f"/repos/{repository}/environments/{quote(environment, safe='')}"
+    try:
+        return not find_at(api.get(path), "protection_rules")
+    except InfrastructureFailure:
+        return False
 
 
 class WaitResult(Value):

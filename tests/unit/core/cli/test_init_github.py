@@ -230,7 +230,9 @@ def test_what_is_pinned_stays_unless_an_upgrade_is_asked_for(team: Shell) -> Non
     add_a_device(team)
 
     answer = team("init", "--github").expect(0)
-    assert answer.out.splitlines()[:2] == [
+    written, warning, kit = answer.out.splitlines()[:3]
+    assert warning.startswith("the environment megtrim-devices protects nothing until it has rev")
+    assert [written, kit] == [
         f"wrote {team.folder / NIGHT}",
         f"the kit is megtrim/kit v0.9.0, commit {KIT_SHA}",
     ]

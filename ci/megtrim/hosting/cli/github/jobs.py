@@ -7,16 +7,17 @@ from pathlib import Path
 import click
 
 from megtrim.core.checks.invocation import Invocation
-from megtrim.core.cli.echo import open_console, show
+from megtrim.core.cli.echo import open_console, show, show_command
 from megtrim.core.cli.environment import open_processes
 from megtrim.core.cli.options import PATH, config_path_option, examples, needs_token, outputs
+from megtrim.core.config.caller_workflows import DEVICE_ENVIRONMENT, warn_of_environment
 from megtrim.core.config.config_id import id_of
 from megtrim.core.report.keepset_diff import Proposal, body
 from megtrim.engines.megengine.regions.keepset import KeepSet
 from megtrim.engines.megengine.regions.keepset_files import dump_folder, parse_folder, read_folder
 from megtrim.hosting.cli.github.client import open_job, read_verdict
 from megtrim.hosting.github.event import Event
-from megtrim.hosting.github.jobs import PollingLimits, WaitResult
+from megtrim.hosting.github.jobs import PollingLimits, WaitResult, is_open
 from megtrim.hosting.github.jobs import wait as wait_for_jobs
 from megtrim.hosting.github.proposal import (
     FolderChange,
@@ -24,7 +25,7 @@ from megtrim.hosting.github.proposal import (
     PullRequestProposer,
     PullRequestState,
 )
-from megtrim.hosting.github.runner import one_line, write_output
+from megtrim.hosting.github.runner import annotation, one_line, write_output
 from megtrim.lab.evidence.evidence import PendingReason, expect_configuration
 from megtrim.libs.render.markup import code
 from megtrim.libs.util.console import Console
@@ -107,6 +108,9 @@ def wait(jobs: int, pickup: float, run_minutes: float, config: str) -> int:
 def _wait(limits: PollingLimits, console: Console) -> WaitResult:
     try:
         _, event, api = open_job()
+        if limits.jobs and is_open(api, event.repository, DEVICE_ENVIRONMENT):
+            text = warn_of_environment(f"{event.server_url}/{event.repository}")
+            show_command(annotation("warning", text, title="Devices are not protected"))
         return wait_for_jobs(
             api, event, limits, pause=time.sleep, clock=time.monotonic, say=console.say
         )

@@ -46,6 +46,27 @@ def test_wait_says_what_is_pending(job: Job) -> None:
     assert job.outputs() == {"pending": "late"}
 
 
+@pytest.mark.parametrize(
+    ("environments", "warns"),
+    [
+        ({}, False),
+        ({"megtrim-devices": []}, True),
+        ({"megtrim-devices": ["required_reviewers"]}, False),
+        ({"megtrim-hosted": []}, False),
+    ],
+)
+def test_an_environment_that_asks_no_one_is_a_warning(
+    job: Job, environments: dict[str, list[str]], warns: bool
+) -> None:
+    job.repository.environments = environments
+    job.repository.jobs[(77, 1)] = [[device("completed")]]
+    answer = job("wait", "--jobs", "1")
+
+    assert answer.status == 0
+    warning = "::warning title=Devices are not protected::the environment megtrim-devices protects"
+    assert (warning in answer.out) is warns
+
+
 def test_minutes_are_minutes(job: Job, monkeypatch: pytest.MonkeyPatch) -> None:
     waited = Mock(side_effect=InfrastructureFailure("enough"))
     monkeypatch.setattr("megtrim.hosting.cli.github.jobs.wait_for_jobs", waited)
