@@ -33,6 +33,7 @@ from megtrim.core.chain.stage_result import StageResult
 from megtrim.libs.util import files as util_files
 from megtrim.libs.util.errors import InfrastructureFailure, InputError, ProductFailure
 from megtrim.libs.util.files import sha256_file, write_atomically
+from megtrim.libs.util.shortage import Room
 from support.clock import until
 
 INPUTS = {"model": "aa", "arguments": "--cpu"}
@@ -726,3 +727,21 @@ def test_a_result_of_an_earlier_run_is_taken_unless_it_is_damaged(
     assert taken.file("sub/file.txt").read_text(encoding="utf-8") == "result\n"
     left = (made.path / "sub" / "file.txt").read_text(encoding="utf-8")
     assert left == ("damaged" if damaged else "result\n")
+
+
+@pytest.mark.parametrize(
+    ("free_bytes", "raised"),
+    [(0, InfrastructureFailure), (15 * 2**20, InfrastructureFailure), (2**24, ProductFailure)],
+)
+def test_a_stage_that_fails_on_a_full_disk_says_nothing_of_the_product(
+    store: Store, monkeypatch: pytest.MonkeyPatch, free_bytes: int, raised: type[Exception]
+) -> None:
+    def produce(_folder: Path) -> Count:
+        msg = "the engine does not compile"
+        raise ProductFailure(msg)
+
+    rooms = (Room(place="/out", free_bytes=free_bytes),)
+    monkeypatch.setattr(files, "read_rooms", lambda _: rooms)
+
+    with pytest.raises(raised):
+        store.ensure("build", "x", {}, produce, Count)
