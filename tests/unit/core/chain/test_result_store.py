@@ -741,7 +741,7 @@ def test_a_stage_that_fails_on_a_full_disk_says_nothing_of_the_product(
         raise ProductFailure(msg)
 
     rooms = (Room(place="/out", free_bytes=free_bytes),)
-    monkeypatch.setattr(files, "read_rooms", lambda _: rooms)
+    monkeypatch.setattr(util_files, "read_rooms", lambda _: rooms)
 
     with pytest.raises(raised):
         store.ensure("build", "x", {}, produce, Count)
