@@ -18,6 +18,7 @@ from megtrim.libs.render.markup import clean
 from megtrim.libs.util.errors import InfrastructureFailure, InputError, ProductFailure
 from megtrim.libs.util.files import guard_write, write_atomically
 from megtrim.libs.util.process import CAPTURE_LIMIT_BYTES, Command, CompletedCommand, ProcessRunner
+from megtrim.libs.util.shortage import find_shortage
 from megtrim.libs.util.value import Value
 
 CONFIGURE_TIMEOUT_S = 1800.0
@@ -32,6 +33,7 @@ _CMAKES_OWN = re.compile(
 )
 """Some of these CMake reads in the first run in a folder only."""
 
+_CHECKS_LOG = "CMakeFiles/CMakeConfigureLog.yaml"
 _BUILT = "built.json"
 _NOTHING_TO_DO = "ninja: no work to do."
 _LOOK_TIMEOUT_S = 300.0
@@ -180,11 +182,24 @@ def run(job: Job, processes: ProcessRunner, progress: Callable[[int, int, str], 
     output = _Output(job, progress)
     outcome = _run_logged(configure, job, processes, CONFIGURE_TIMEOUT_S, output)
     output.expect_used()
+    if not outcome.ok:
+        _expect_sound_checks(job, outcome)
     _expect(outcome, job, "does not configure")
     progress(0, 0, f"compiling {job.what}")
     build = (processes.build_tool("ninja"), "-C", str(job.build), "-j", str(job.jobs), *job.targets)
     outcome = _run_logged(build, job, processes, BUILD_TIMEOUT_S, output)
     _expect(outcome, job, "does not compile")
+
+
+def _expect_sound_checks(job: Job, outcome: CompletedCommand) -> None:
+    """CMake's checks keep to themselves why they failed: its own log of them says it."""
+    try:
+        text = (job.build / _CHECKS_LOG).read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return
+    last_run = text.rpartition("\n---\n")[2]
+    if (shortage := find_shortage("cmake", outcome.rc, last_run, ())) is not None:
+        raise shortage
 
 
 def _run_logged(
