@@ -363,3 +363,19 @@ def test_the_first_link_is_one_of_nothing(job: Job, tmp_path: Path) -> None:
     lines = [line for line in job.log.read_text("utf-8").splitlines() if line.startswith("-s")]
     assert lines == [f"-s {source} -o {made}", f"-s -x {source} -o {made}"]
     assert source.read_text("utf-8").startswith("int main()")
+
+
+def test_what_ended_cmakes_own_checks_is_in_their_log(
+    processes: ProcessRunner, job: Job, fake: Callable[..., Path]
+) -> None:
+    """That of the last run: an earlier one may have had less room."""
+    fake(script="", configures=1)
+    log = job.build / "CMakeFiles/CMakeConfigureLog.yaml"
+    log.parent.mkdir(parents=True)
+    killed = "      collect2: fatal error: ld terminated with signal 7 [Bus error]\n"
+    log.write_text(f"\n---\nevents:\n{killed}...\n\n---\nevents:\n...\n", encoding="utf-8")
+    with pytest.raises(ProductFailure, match="does not configure"):
+        driver.run(job, processes, lambda *_: None)
+    log.write_text(f"\n---\nevents:\n{killed}...\n", encoding="utf-8")
+    with pytest.raises(InfrastructureFailure, match=r"^cmake stopped: "):
+        driver.run(job, processes, lambda *_: None)
