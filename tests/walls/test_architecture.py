@@ -40,6 +40,7 @@ ACTING = (
     "times/history/branch",
     "times/history/folder",
     "core/chain/cleanup",
+    "core/chain/final",
     "core/chain/result_store",
     "core/chain/session",
     "ship/aar",
@@ -70,6 +71,7 @@ ACTING = (
     "core/trim/stages/*",
     "libs/util/console",
     "libs/util/files",
+    "libs/util/owned_folders",
     "libs/util/input_files",
     "libs/util/process",
 )

@@ -1,11 +1,10 @@
 """What megtrim left in a folder of results and the next run does without; and its removal.
 
 What a person put there stays, and no link is followed: of a result go the files that its manifest
-lists, and a build tree is megtrim's if there is a lock of its name.
+lists, and any other folder is megtrim's if its marker says so.
 """
 
 import os
-import re
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -14,22 +13,35 @@ from pathlib import Path
 
 from filelock import FileLock
 
-from megtrim.core.chain.filenames import AGAINST_FILE, FINAL_FOLDER, PASS_FILES, WORK_FOLDER
+from megtrim.core.chain import final
+from megtrim.core.chain.filenames import (
+    AGAINST_FILE,
+    FINAL_FOLDER,
+    PASS_FILES,
+    RUNS_FOLDER,
+    SYSROOTS_FOLDER,
+    WORK_FOLDER,
+)
 from megtrim.core.chain.graph import Stage
 from megtrim.core.chain.result_store import (
     GITIGNORE,
+    IGNORED,
     LOCKS,
     MANIFEST,
+    RESULT_NAME,
     Store,
+    is_result,
     key_of,
     parse_manifest,
 )
+from megtrim.libs.util import owned_folders
 from megtrim.libs.util.errors import InputError
-from megtrim.libs.util.files import MEMORY, guard_write, load_text
+from megtrim.libs.util.files import MEMORY, guard_write, load_text, read_object
+from megtrim.libs.util.owned_folders import MARKER, RUN_PREFIX
 from megtrim.libs.util.value import Value
+from megtrim.places.compile.projects.cmake.driver import is_build_tree
 
-_RESULT = re.compile(r"[0-9a-f]{20}(\.before)?", re.ASCII)
-_WHOLE = frozenset({FINAL_FOLDER, "runs", "ccache", "sysroots"})
+_WHOLE = ("ccache", SYSROOTS_FOLDER)
 """Folders that hold what a run made, and the next one reads or fills again."""
 
 
@@ -38,11 +50,13 @@ class Leftover(Value):
     path: Path
     what: str
     files: tuple[str, ...] = ()
-    """Relative to ``path``: what may go; empty: the whole folder."""
+    """Relative to ``path``: what may go; empty: the whole folder, which has a marker."""
     used_ns: int = 0
     """When a run last needed the result; 0: it is no finished one."""
     current: bool = False
     """A result of this megtrim, which a run of it may take."""
+    nested: bool = False
+    """The marker is that of the folder above."""
 
     @property
     def lock(self) -> str:
@@ -66,35 +80,83 @@ def list_leftovers(root: Path, *, everything: bool = False) -> Iterator[Leftover
         msg = f"{root}: found no results of megtrim, expected a folder that a run wrote"
         raise InputError(msg, hint="name it with --out")
     for folder in _list_results_folders(root):
-        found = (
-            _read_result(folder, stage, path)
-            for stage in Stage
-            for path in _list_folders(folder / stage)
-            if _RESULT.fullmatch(path.name)
-        )
-        results = sorted(found, key=lambda result: result.used_ns)
+        owner = Store(folder).owner
+        found = [_read_result(folder, stage, path) for stage, path in _list_keys(folder)]
+        made = (each for each in found if is_result(each.path, owner))
+        results = sorted(made, key=lambda result: result.used_ns)
         last = {result.what: result for result in results if result.current}
         yield from (each for each in results if everything or last.get(each.what) is not each)
         for path in _list_folders(folder / WORK_FOLDER):
-            tree = Leftover(root=folder, path=path, what=f"build tree {path.name}")
-            if (folder / LOCKS / f"{tree.lock}.lock").is_file():
-                yield tree
-        for path in _list_folders(folder) if everything else ():
-            if path.name in _WHOLE:
-                yield Leftover(root=folder, path=path, what=path.name)
+            if owned_folders.is_owned(path, owner) or is_build_tree(path):
+                owned_folders.mark(path, owner)
+                yield Leftover(root=folder, path=path, what=f"build tree {path.name}")
+        if everything:
+            yield from _list_whole(folder, owner)
+
+
+def _list_whole(folder: Path, owner: str) -> Iterator[Leftover]:
+    for path in _list_folders(folder):
+        if path.name == FINAL_FOLDER and final.is_ours(path, owner):
+            listed = owned_folders.read_listed(path) or final.list_former(path) or ()
+            yield Leftover(root=folder, path=path, what=path.name, files=(*listed, MARKER))
+        elif path.name == RUNS_FOLDER and owned_folders.is_owned(path, owner):
+            runs = (run for run in _list_folders(path) if run.name.startswith(RUN_PREFIX))
+            for run in runs:
+                yield Leftover(root=folder, path=run, what="run, cut off", nested=True)
+            yield Leftover(root=folder, path=path, what=path.name, files=(MARKER,))
+        elif path.name in _WHOLE and owned_folders.is_owned(path, owner):
+            yield Leftover(root=folder, path=path, what=path.name)
+
+
+def list_unmarked(root: Path) -> Iterator[Path]:
+    """Yield what looks like megtrim's and stays: an earlier version, or a person, made it."""
+    for folder in _list_results_folders(root):
+        owner = Store(folder).owner
+        for _, path in _list_keys(folder):
+            if not is_result(path, owner):
+                yield path
+        for path in _list_folders(folder / WORK_FOLDER):
+            if not (owned_folders.is_owned(path, owner) or is_build_tree(path)):
+                yield path
+        for path in _list_folders(folder):
+            if path.name == FINAL_FOLDER:
+                ours = final.is_ours(path, owner)
+            else:
+                ours = owned_folders.is_owned(path, owner)
+            if path.name in (FINAL_FOLDER, RUNS_FOLDER, *_WHOLE) and not ours:
+                yield path
 
 
 def remove(leftover: Leftover, say: Callable[[str], None]) -> bool:
     """Return whether it went: what another run took or finished meanwhile stays."""
     path = leftover.path
-    with Store(leftover.root, say=say).lock(leftover.lock):
-        if _read_use(path) != leftover.used_ns:
+    store = Store(leftover.root, say=say)
+    with store.lock(leftover.lock):
+        marked = leftover.nested or owned_folders.is_owned(path, store.owner)
+        if _read_use(path) != leftover.used_ns or not (leftover.files or marked):
             return False
         with guard_write(path):
-            _remove_files(leftover) if leftover.files else shutil.rmtree(path)
+            if leftover.files:
+                owned_folders.remove_files(path, leftover.files)
+            else:
+                shutil.rmtree(path)
     with suppress(OSError):  # there is more in it
         path.parent.rmdir()
     return True
+
+
+def clear_results(root: Path, say: Callable[[str], None]) -> None:
+    """Remove a folder of results. Raises InputError where something is left that is not ours."""
+    if root.is_symlink():
+        raise owned_folders.refuse(root)
+    if _is_results(root):
+        for leftover in list_leftovers(root, everything=True):
+            remove(leftover, say)
+        remove_rest(root)
+    for left in sorted(root.iterdir()) if root.is_dir() else ():
+        raise owned_folders.refuse(left)
+    if root.exists() and not root.is_dir():
+        raise owned_folders.refuse(root)
 
 
 def remove_rest(root: Path) -> None:
@@ -103,13 +165,34 @@ def remove_rest(root: Path) -> None:
         if [each.name for each in _list_folders(folder)] != [LOCKS]:
             continue
         with suppress(OSError):  # another run holds a lock, or a person put something there
-            for lock in (folder / LOCKS).glob("*.lock"):
+            for lock in filter(owned_folders.is_empty_lock, (folder / LOCKS).iterdir()):
                 with FileLock(lock, timeout=0):
                     lock.unlink()
-            (folder / LOCKS).rmdir()
-            for name in (*PASS_FILES, AGAINST_FILE, GITIGNORE):
-                (folder / name).unlink(missing_ok=True)
+            owned_folders.remove_files(folder / LOCKS, (MARKER,))
+            for name in (*PASS_FILES, AGAINST_FILE):
+                if is_replaceable(folder / name):
+                    (folder / name).unlink(missing_ok=True)
+            if _is_own_gitignore(folder / GITIGNORE):
+                (folder / GITIGNORE).unlink()
             folder.rmdir()
+
+
+def is_replaceable(file: Path) -> bool:
+    """Tell whether sizes may be written there: nothing is, or sizes that megtrim wrote."""
+    return not os.path.lexists(file) or read_object(file).keys() >= {"version", "artifacts"}
+
+
+def _is_own_gitignore(file: Path) -> bool:
+    with suppress(OSError, ValueError):
+        return load_text(file) == IGNORED
+    return False
+
+
+def _list_keys(folder: Path) -> Iterator[tuple[Stage, Path]]:
+    for stage in Stage:
+        for path in _list_folders(folder / stage):
+            if RESULT_NAME.fullmatch(path.name):
+                yield stage, path
 
 
 def _read_result(root: Path, stage: Stage, path: Path) -> Leftover:
@@ -120,7 +203,9 @@ def _read_result(root: Path, stage: Stage, path: Path) -> Leftover:
         return found
     current = path.name == manifest.key == key_of(stage, manifest.name, manifest.inputs)
     what = f"{stage}/{manifest.name}" + ", of another version" * (not current)
-    return replace(found, what=what, files=(*manifest.files, MEMORY, MANIFEST), current=current)
+    return replace(
+        found, what=what, files=(*manifest.files, MEMORY, MARKER, MANIFEST), current=current
+    )
 
 
 def _read_use(path: Path) -> int:
@@ -129,23 +214,15 @@ def _read_use(path: Path) -> int:
     return 0
 
 
-def _remove_files(leftover: Leftover) -> None:
-    folder = leftover.path
-    for name in leftover.files:
-        if (folder / name).parent.resolve() == folder.resolve() / Path(name).parent:
-            (folder / name).unlink(missing_ok=True)
-    for inner, _, _ in os.walk(folder, topdown=False):
-        with suppress(OSError):  # a person's file is in it
-            Path(inner).rmdir()
-
-
 def _list_results_folders(root: Path) -> list[Path]:
     """Return those of toolchains, and the one that they are in."""
     return [each for each in (*_list_folders(root), root) if _is_results(each)]
 
 
 def _is_results(folder: Path) -> bool:
-    return (folder / LOCKS).is_dir() and (folder / GITIGNORE).is_file()
+    locks = folder / LOCKS
+    former = locks.is_dir() and (folder / GITIGNORE).is_file()
+    return not locks.is_symlink() and (bool(owned_folders.read_owner(locks)) or former)
 
 
 def _list_folders(folder: Path) -> list[Path]:

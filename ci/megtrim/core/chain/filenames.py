@@ -12,6 +12,8 @@ VERDICT_FILE = "verdict.json"
 FINAL_FOLDER = "final"
 WORK_FOLDER = "work"
 """Holds build trees, each guarded by a lock of its name."""
+RUNS_FOLDER = "runs"
+SYSROOTS_FOLDER = "sysroots"
 AGAINST_FILE = "against.json"
 PASS_FILES = ("last-pass.json", "pass-before.json")
 """Sizes of the last trims in a folder of results that passed, the newest first."""

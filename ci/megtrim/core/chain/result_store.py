@@ -8,12 +8,14 @@ manifest, or whose files are not what it states, is redone.
 import hashlib
 import json
 import os
+import re
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import field
 from functools import cache
+from itertools import count
 from pathlib import Path, PurePosixPath
 from typing import Annotated, Any
 
@@ -21,6 +23,7 @@ from filelock import FileLock, Timeout
 from pydantic import Field
 
 from megtrim.core.chain.stage_result import Result, StageResult, dump_result, parse_result
+from megtrim.libs.util import owned_folders
 from megtrim.libs.util.errors import (
     DISK_ERRORS,
     InfrastructureFailure,
@@ -29,6 +32,7 @@ from megtrim.libs.util.errors import (
     ProductFailure,
 )
 from megtrim.libs.util.files import (
+    MEMORY,
     KnownDigests,
     cannot_write,
     expect_room,
@@ -40,6 +44,7 @@ from megtrim.libs.util.files import (
     sha256_file,
     write_atomically,
 )
+from megtrim.libs.util.owned_folders import LOCKS, MARKER, refuse
 from megtrim.libs.util.shortage import LITTLE_ROOM_BYTES
 from megtrim.libs.util.strict_json import decode, encode
 from megtrim.libs.util.value import Value
@@ -106,11 +111,12 @@ def _digest(data: Any) -> str:
 
 
 MANIFEST = "manifest.json"
-LOCKS = "locks"
 GITIGNORE = ".gitignore"
 _LOCK_POLL_S = 0.2
+IGNORED = "# megtrim made this file: results are not for git\n*\n"
 _ASIDE = ".before"
 """Ends the folder of a result that is being made again."""
+RESULT_NAME = re.compile(r"[0-9a-f]{20}(\.before)?", re.ASCII)
 _OTHER_DIGEST = "it does not have the sha256 that its manifest states"
 
 
@@ -185,8 +191,7 @@ def code_digest() -> str:
     for root in (package, package.with_name("virtual_phone")):
         for folder, folders, names in os.walk(root, onerror=_reraise):
             folders[:] = sorted(each for each in folders if each != "__pycache__")
-            for name in sorted(names):
-                path = Path(folder, name)
+            for path in (Path(folder, name) for name in sorted(names)):
                 shown = path.relative_to(package.parent)
                 hasher.update(f"{sha256_file(path)}  {shown}\n".encode())
     return hasher.hexdigest()
@@ -219,6 +224,17 @@ class Store:
         self._earlier = earlier
         self._say = say
         self._warn = warn
+
+    @property
+    def owner(self) -> str:
+        """The id that stands in the marker of each folder of these results."""
+        return owned_folders.claim_results(self.root / LOCKS)
+
+    def claim(self, name: str, *, is_former: Callable[[Path], bool] = lambda _: False) -> Path:
+        """Return a folder of this name, which is megtrim's alone. Raises InputError."""
+        path = self.root / name
+        owned_folders.claim(path, self.owner, is_former=is_former)
+        return path
 
     def find(self, stage: str, key: str, kind: type[StageResult]) -> StageFolder | None:
         """None where there is none, or it is torn or damaged; one not of ``kind`` is damage."""
@@ -276,7 +292,8 @@ class Store:
             self._clear(path)
             result = _run_producer(produce, path)
             self._finish(path, stage, name, key, inputs, result)
-            shutil.rmtree(path.with_name(f"{key}{_ASIDE}"), ignore_errors=True)
+            with suppress(OSError, InputError):
+                remove_result(path.with_name(f"{key}{_ASIDE}"), self.owner)
         folder = self.find(stage, key, kind)
         if folder is None:
             msg = f"{path / MANIFEST} was written and cannot be read back"
@@ -292,7 +309,10 @@ class Store:
             # The manifest comes last: a copy that is cut off is none.
             source = self._earlier / stage / key
             shutil.copytree(
-                source, path, dirs_exist_ok=True, ignore=shutil.ignore_patterns(MANIFEST)
+                source,
+                path,
+                dirs_exist_ok=True,
+                ignore=shutil.ignore_patterns(MANIFEST, MARKER),
             )
             shutil.copy2(source / MANIFEST, path / MANIFEST)
         self.taken.add(key)
@@ -305,7 +325,9 @@ class Store:
         """
         for manifest in sorted((self.root / stage).glob(f"*/{MANIFEST}")):
             path = manifest.parent
-            if path.name.endswith(_ASIDE) or (name and not _is_named(path, name)):
+            if path.name.endswith(_ASIDE) or not is_result(path, self.owner):
+                continue
+            if name and not _is_named(path, name):
                 continue
             with self.lock(f"{stage}-{path.name}"):
                 self._set_aside(path)
@@ -314,15 +336,15 @@ class Store:
         aside = path.with_name(f"{path.name}{_ASIDE}")
         # Another process may discard it just now.
         with guard_write(path), suppress(FileNotFoundError):
-            shutil.rmtree(aside, ignore_errors=True)
+            remove_result(aside, self.owner)
             path.rename(aside)
 
     @contextmanager
     def lock(self, name: str) -> Iterator[None]:
         """Hold a lock between processes; it dies with its holder. The wait is announced once."""
         path = self.root / LOCKS / f"{name}.lock"
+        owned_folders.claim_results(path.parent)
         with guard_write(path):
-            path.parent.mkdir(parents=True, exist_ok=True)
             lock = FileLock(path)
             try:
                 lock.acquire(timeout=0)
@@ -337,13 +359,11 @@ class Store:
     def _clear(self, path: Path) -> None:
         ignored = self.root / GITIGNORE
         if not ignored.exists():
-            write_atomically(ignored, "*\n")
+            write_atomically(ignored, IGNORED)
         with guard_write(path):
-            if path.is_symlink():
-                path.unlink()
-            elif path.exists():
-                shutil.rmtree(path)
+            remove_result(path, self.owner)
             path.mkdir(parents=True)
+        owned_folders.mark(path, self.owner)
 
     def _finish(
         self,
@@ -359,12 +379,46 @@ class Store:
                 sha256=sha256_file(file), size_bytes=file.stat().st_size
             )
             for file in sorted(path.rglob("*"))
-            if file.is_file()
+            if file.is_file() and file != path / MARKER
         }
         manifest = Manifest(
             stage=stage, name=name, key=key, inputs=inputs, result=dump_result(result), files=files
         )
         write_atomically(path / MANIFEST, dump_manifest(manifest))
+
+
+def is_result(path: Path, owner: str) -> bool:
+    """Tell whether megtrim made a folder of a result: its marker says so, or its manifest."""
+    if path.is_symlink() or not path.is_dir() or not RESULT_NAME.fullmatch(path.name):
+        return False
+    return owned_folders.is_owned(path, owner) or _read_own_manifest(path) is not None
+
+
+def remove_result(path: Path, owner: str) -> None:
+    """Of a finished result go the files that its manifest lists, and others are set aside.
+
+    One that was cut off goes whole; a link holds nothing. Raises InputError for what megtrim did
+    not make.
+    """
+    if path.is_symlink():
+        path.unlink()
+    elif (manifest := _read_own_manifest(path)) is not None:
+        owned_folders.remove_files(path, (*manifest.files, MEMORY, MARKER, MANIFEST))
+        if path.exists():
+            kept = (path.with_name(f"{path.name}.kept-{number}") for number in count())
+            path.rename(next(each for each in kept if not os.path.lexists(each)))
+    elif path.is_dir() and (owned_folders.is_owned(path, owner) or owned_folders.is_empty(path)):
+        shutil.rmtree(path)
+    elif path.exists():
+        raise refuse(path)
+
+
+def _read_own_manifest(path: Path) -> Manifest | None:
+    try:
+        manifest = parse_manifest(load_text(path / MANIFEST))
+    except (OSError, ValueError, InputError):
+        return None
+    return manifest if manifest.key == path.name.removesuffix(_ASIDE) else None
 
 
 def _run_producer(produce: Callable[[Path], Result], path: Path) -> Result:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from megtrim.core.chain.cleanup import list_leftovers, remove, remove_rest
+from megtrim.core.chain.cleanup import list_leftovers, list_unmarked, remove, remove_rest
 from megtrim.core.cli.echo import open_console, show
 from megtrim.core.cli.options import examples, out_option, quiet_option
 from megtrim.core.config.units import format_bytes
@@ -26,7 +26,7 @@ def clean(out: Path, everything: bool, dry_run: bool, quiet: bool) -> None:
 
     That is build trees, and of each task all results but the one that the last run had. The next
     run of the same configuration is up to date; one that compiles, compiles everything. What
-    megtrim did not write stays.
+    megtrim did not make stays: each folder of its own has a marker.
     """
     root = out.resolve()
     console = open_console(quiet=quiet)
@@ -39,6 +39,8 @@ def clean(out: Path, everything: bool, dry_run: bool, quiet: bool) -> None:
             place = str(leftover.path.relative_to(root))
             rows.append((group_digits(size_bytes), leftover.what, place))
             total += size_bytes
+    for path in [*list_unmarked(root)]:
+        console.warn(f"{path.relative_to(root)} stays: an earlier version or a person made it")
     if everything and not dry_run:
         remove_rest(root)
     if rows and not quiet:

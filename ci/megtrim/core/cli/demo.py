@@ -16,6 +16,7 @@ from megtrim.core.report.table import render_sizes
 from megtrim.core.verdict.model import Verdict, parse_verdict
 from megtrim.core.verdict.wording import DEFERRED
 from megtrim.engines.sample import find_embedded_source
+from megtrim.lab.evidence.limits import ENDING_FILE
 from megtrim.libs.util.errors import worst_exit_code
 
 CONFIG = "functions.yaml"
@@ -41,7 +42,10 @@ def demo(context: click.Context, /, **values: Any) -> int:
     for name in (DEFERRING_CONFIG, CONFIG):
         with redirect_stdout(StringIO()) as said:
             status = context.invoke(trim, config=source / name, **values)
-        runs.append((status, said.getvalue(), _read(out)))
+        verdict = _read(out)
+        if verdict is None:
+            return status
+        runs.append((status, said.getvalue(), verdict))
     (deferred, wrong, deferring), (status, text, functions) = runs
     if deferred != status:
         show_summary(wrong)
@@ -51,8 +55,11 @@ def demo(context: click.Context, /, **values: Any) -> int:
     return worst_exit_code([deferred, status])
 
 
-def _read(out: Path) -> Verdict:
+def _read(out: Path) -> Verdict | None:
+    """None: the run ended before it had one."""
     file = out / FINAL_FOLDER / VERDICT_FILE
+    if file.with_name(ENDING_FILE).exists() or not file.exists():
+        return None
     return parse_verdict(file.read_text("utf-8"), source=str(file))
 
 

@@ -1,17 +1,16 @@
 """``megtrim plan``, ``verify``, ``size``, ``report``, ``stage``: the stages up to one are run."""
 
 import json
-import shutil
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
 import click
 
 from megtrim.core import stages
-from megtrim.core.chain.filenames import FINAL_FOLDER, VERDICT_FILE
+from megtrim.core.chain import final
+from megtrim.core.chain.filenames import VERDICT_FILE
 from megtrim.core.chain.graph import (
     REPORT,
     VERDICT,
@@ -22,7 +21,6 @@ from megtrim.core.chain.graph import (
     verify_task,
     with_dependencies,
 )
-from megtrim.core.chain.result_store import Store
 from megtrim.core.chain.session import Session, TaskResults, TrimRequest
 from megtrim.core.chain.stage_result import dump_result
 from megtrim.core.checks.invocation import Options
@@ -52,7 +50,6 @@ from megtrim.core.verdict.model import Verdict, parse_verdict
 from megtrim.libs.render.markup import one_line
 from megtrim.libs.util.console import Console, count_columns
 from megtrim.libs.util.errors import ACCEPT, EXIT_PASS, InputError, worst_exit_code
-from megtrim.libs.util.files import guard_write
 from megtrim.libs.util.strict_json import make_schemas
 from megtrim.times.neighbours import model as neighbours
 
@@ -97,7 +94,8 @@ def run_chain(options: Options, stage: Stage, *, leaves: bool = False) -> tuple[
     )
     _refuse_idle(stage, session.request, wanted)
     if options.again:
-        clear_final(session.services.store)  # it describes results that are replaced
+        described = f"results were made again by `megtrim {stage.verb} --again`: trim reports them"
+        final.begin(session.services.store, session.request.invocation.config, described)
         session.services.store.discard(stage, options.scenario or "")
     console = session.services.console
     durations = session.services.durations
@@ -161,15 +159,6 @@ def _list_left(session: Session) -> dict[str, str | list[str]]:
     following = {"next": verdict.next} if verdict.next else {}
     page = f"{session.request.final}/{_PAGE}"
     return {"program": [*verdict.programs], "report": page, **following}
-
-
-def clear_final(store: Store) -> None:
-    final = store.root / FINAL_FOLDER
-    if not final.exists():
-        return
-    # Another megtrim may share the folder of results.
-    with store.lock(FINAL_FOLDER), guard_write(final), suppress(FileNotFoundError):
-        shutil.rmtree(final)
 
 
 def _refuse_idle(stage: Stage, request: TrimRequest, wanted: Sequence[Task]) -> None:

@@ -1,10 +1,9 @@
 """``megtrim trim``: the whole chain, its exit status, and what it leaves for the steps after it.
 
-``OUT/final`` holds the verdict, its report and the sizes of this run only; with --no-gate,
-``ending.json`` and ``junit.xml`` say why the chain ended before it had them.
+``OUT/final`` holds the verdict, its report and the sizes of the last run that had a verdict; where
+a later one ended before, ``ending.json`` is there as well, and says why.
 """
 
-import shutil
 import sys
 from collections.abc import Mapping
 from contextlib import suppress
@@ -12,12 +11,14 @@ from pathlib import Path
 
 import click
 
+from megtrim.core.chain import final
 from megtrim.core.chain.filenames import FINAL_FOLDER, SIZES_FILE, VERDICT_FILE
 from megtrim.core.chain.graph import REDUCED, REPORT, SIZE, VERDICT, Stage
 from megtrim.core.chain.result_store import Store
 from megtrim.core.chain.session import Session
 from megtrim.core.checks.invocation import BASELINE_FILE, Options
 from megtrim.core.checks.statuses import VerdictKind
+from megtrim.core.cli.echo import complain
 from megtrim.core.cli.environment import read_invocation
 from megtrim.core.cli.options import (
     PATH,
@@ -33,9 +34,10 @@ from megtrim.core.cli.options import (
     trimming,
 )
 from megtrim.core.cli.session.each_toolchain import each_toolchain
-from megtrim.core.cli.stage import clear_final, run_chain
+from megtrim.core.cli.stage import run_chain
 from megtrim.core.config.config_id import split
 from megtrim.core.config.load import load_config
+from megtrim.core.report import junit
 from megtrim.core.report.comment import render_table
 from megtrim.core.size.stage import remember_pass
 from megtrim.core.verdict.model import Verdict, VerdictResult, parse_verdict
@@ -49,7 +51,6 @@ from megtrim.libs.util.errors import (
     MegtrimError,
     worst_exit_code,
 )
-from megtrim.libs.util.files import guard_write, write_atomically
 
 _HINT = "trim it again"
 
@@ -60,7 +61,7 @@ def _summarize(folders: Mapping[str, Path | None]) -> str:
 
 def _read_final(out: Path | None) -> Verdict | None:
     file = None if out is None else out / FINAL_FOLDER / VERDICT_FILE
-    if file is None or not file.is_file():
+    if file is None or not file.is_file() or file.with_name(limits.ENDING_FILE).exists():
         return None
     return parse_verdict(limits.read_text(file, hint=_HINT), source=str(file))
 
@@ -100,7 +101,7 @@ def trim(options: Options, models: tuple[Path, ...], no_gate: bool) -> int:
     if models:
         _prepare(models, options)
     store = Store(options.results)
-    clear_final(store)
+    final.begin(store, read_invocation(options).config)
     try:
         session, codes = run_chain(options, Stage.REPORT, leaves=True)
         failure = session.results.failed.get(VERDICT) or session.results.failed.get(REPORT)
@@ -109,17 +110,15 @@ def trim(options: Options, models: tuple[Path, ...], no_gate: bool) -> int:
             if session.request.remembers and _has_passed(session):
                 remember_pass(session)
     except MegtrimError as error:
-        if no_gate:
-            invocation = read_invocation(options)
-            error.complete(invocation.place)
-            _leave_ending(error, store, invocation.config)
+        error.complete(read_invocation(options).place)
+        _leave_ending(error, options, no_gate=no_gate)
         raise
-    if not no_gate:
-        return worst_exit_code(codes)
+    except KeyboardInterrupt:
+        _say_earlier(store, options)
+        raise
     if failure is not None:
-        _leave_ending(failure, store, session.request.invocation.config)
-        return worst_exit_code(codes)
-    return EXIT_PASS
+        _leave_ending(failure, options, no_gate=no_gate)
+    return EXIT_PASS if no_gate and failure is None else worst_exit_code(codes)
 
 
 def _prepare(models: tuple[Path, ...], options: Options) -> None:
@@ -154,24 +153,25 @@ def _leave_report(session: Session) -> None:
     for task in (REPORT, VERDICT):
         folder = session.results.done[task]
         files += [(name, folder.file(name)) for name in folder.files]
-    final = session.services.store.root / FINAL_FOLDER
-    with session.services.store.lock(FINAL_FOLDER):
-        for name, file in files:
-            text = file.read_text(encoding="utf-8")
-            write_atomically(final / name, text)
-        if session.request.final and REDUCED in session.results.done:
-            _copy_programs(session.results.done[REDUCED].path / "bin", final / "bin")
+    if session.request.final and REDUCED in session.results.done:
+        built = session.results.done[REDUCED].path / final.PROGRAMS
+        files += [(f"{final.PROGRAMS}/{each.name}", each) for each in built.iterdir()]
+    final.replace(session.services.store, dict(files))
 
 
-def _copy_programs(built: Path, folder: Path) -> None:
-    with guard_write(folder):
-        folder.mkdir(exist_ok=True)
-        for program in built.iterdir():
-            shutil.copy2(program, folder)
+def _leave_ending(error: MegtrimError, options: Options, *, no_gate: bool) -> None:
+    """Note it in what an earlier run left; ``no_gate``: the next step of a job reads it."""
+    store = Store(options.results)
+    if not (no_gate or final.is_there(store)):
+        return
+    ending = EarlyExit.of(error, read_invocation(options).config)
+    with suppress(InfrastructureFailure, InputError):  # what ended the chain matters more
+        final.add_ending(store, ending, junit=junit.render_ending(ending) if no_gate else "")
+        _say_earlier(store, options)
 
 
-def _leave_ending(error: MegtrimError, store: Store, config: str) -> None:
-    from megtrim.hosting.cli.evidence.join import leave_ending
-
-    with suppress(InfrastructureFailure):  # the error that ended the chain matters more
-        leave_ending(EarlyExit.of(error, config), store.root / FINAL_FOLDER)
+def _say_earlier(store: Store, options: Options) -> None:
+    if final.holds_verdict(store):
+        complain(
+            f"{options.out / FINAL_FOLDER} is what an earlier run left: this one has no verdict"
+        )

@@ -5,6 +5,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from megtrim.core.build_spec import REST_SUFFIX, Link, Origin, Variant
+from megtrim.core.chain.cleanup import is_replaceable
 from megtrim.core.chain.filenames import BYTE_TABLES_FILE, PASS_FILES, SIZES_FILE
 from megtrim.core.chain.graph import (
     LINKED,
@@ -383,6 +384,10 @@ def remember_pass(session: Session) -> None:
     root = session.services.store.root
     sizes = session.results.done[SIZE].file(SIZES_FILE)
     last, before = (root / name for name in PASS_FILES)
+    for file in (last, before):
+        if not is_replaceable(file):
+            session.services.console.warn(f"{file} holds no sizes: move it, so passes are kept")
+            return
     if (former := dict(_read_passes(root)).get(last)) is not None:
         if former.made_from == load_sizes(sizes, shown=SIZES_FILE).made_from:
             return

@@ -15,7 +15,7 @@ from megtrim.core.cli.environment import open_processes
 from megtrim.core.verdict.conclusion import Conclusion, conclude, read_conclusion
 from megtrim.hosting.github.runner import write_output
 from megtrim.lab.evidence import limits
-from megtrim.libs.util.errors import InfrastructureFailure, InputError
+from megtrim.libs.util.errors import InfrastructureFailure
 
 if TYPE_CHECKING:
     from megtrim.lab.evidence.fields import EarlyExit
@@ -66,15 +66,15 @@ def gate(report: Path) -> int:
 
 
 def read_report(report: Path, read: Callable[..., T]) -> T | EarlyExit:
-    """Raises InfrastructureFailure where it left neither a verdict nor how it ended."""
+    """Raises InfrastructureFailure where it left neither a verdict nor how it ended.
+
+    How it ended comes first: a verdict beside it is that of an earlier run.
+    """
     path = report / VERDICT_FILE
     left = report / limits.ENDING_FILE
-    if path.is_file():
-        if left.exists():  # one of them is older
-            msg = f"{report}: found {VERDICT_FILE} and {limits.ENDING_FILE}, expected one of them"
-            raise InputError(msg, hint="two runs wrote there: empty the folder, and run again")
+    if not left.exists() and path.is_file():
         return read(limits.read_text(path, hint=_HINT), source=str(path))
-    if left.is_file():
+    if left.exists():
         from megtrim.lab.evidence.fields import parse_ending
 
         return parse_ending(limits.read_text(left, hint=_HINT), source=str(left))

@@ -6,7 +6,8 @@ from pathlib import Path, PurePosixPath
 
 import click
 
-from megtrim.core.chain.filenames import FINAL_FOLDER
+from megtrim.core.chain import final
+from megtrim.core.chain.result_store import Store
 from megtrim.core.cli.echo import open_console, show
 from megtrim.core.cli.environment import (
     ENGINE_KEY,
@@ -101,10 +102,11 @@ def fetch(
         _fetch(request, config, submodules)
     except MegtrimError as error:
         if out is not None:
-            from megtrim.hosting.cli.evidence.join import leave_ending
+            from megtrim.core.report.junit import render_ending
 
-            with suppress(InfrastructureFailure):  # the error itself matters more
-                leave_ending(EarlyExit.of(error, str(Path(config))), out / FINAL_FOLDER)
+            ending = EarlyExit.of(error, str(Path(config)))
+            with suppress(InfrastructureFailure, InputError):  # the error itself matters more
+                final.add_ending(Store(out.resolve()), ending, junit=render_ending(ending))
         raise
     return EXIT_PASS
 

@@ -1,5 +1,6 @@
 """From a context whose programs are built to the bundle that device jobs get."""
 
+import re
 import shutil
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
@@ -53,7 +54,7 @@ from megtrim.lab.evidence.bundle import (
 )
 from megtrim.lab.evidence.evidence import EvidenceSet, newest
 from megtrim.libs.util.errors import InputError
-from megtrim.libs.util.files import guard_write, sha256_file, write_atomically
+from megtrim.libs.util.files import guard_write, read_object, sha256_file, write_atomically
 from megtrim.libs.util.strict_json import decode, dump, encode
 from megtrim.libs.util.value import Value
 from megtrim.times import stage as perf
@@ -70,6 +71,7 @@ _PROGRAMS = {
     BASE: Variant.BASE,
 }
 _ANY_DIGEST = "0" * 64
+_DIGEST = re.compile(r"[0-9a-f]{64}", re.ASCII)
 
 
 class Selection(Value):
@@ -398,8 +400,17 @@ def _clear(to: Path) -> None:
             msg = f"--to {to}: found no folder, expected a new or an empty one"
             raise InputError(msg)
         if to.is_dir() and any(to.iterdir()):
-            if not (to / BUNDLE_FILE).is_file():
+            if not _is_bundle(to):
                 msg = f"--to {to}: found a folder with other files, expected a new or an empty one"
                 raise InputError(msg)
             shutil.rmtree(to)
         (to / limits.FILES).mkdir(parents=True)
+
+
+def _is_bundle(folder: Path) -> bool:
+    """Tell whether there is a bundle, and nothing else."""
+    files = folder / limits.FILES
+    if "purpose" not in read_object(folder / BUNDLE_FILE) or files.is_symlink():
+        return False
+    others = {each.name for each in folder.iterdir()} - {BUNDLE_FILE, files.name}
+    return not others and all(_DIGEST.fullmatch(each.name) for each in files.iterdir())

@@ -141,6 +141,15 @@ def load_text(path: Path) -> str:
     return path.read_text(encoding="utf-8")
 
 
+def read_object(path: Path) -> dict[str, object]:
+    """Return the JSON object in a plain file; an empty one where there is none."""
+    try:
+        data = json.loads(load_text(path))
+    except (OSError, ValueError, RecursionError):
+        return {}
+    return data if isinstance(data, dict) else {}
+
+
 def _stat_file(path: Path, sha256: str) -> KnownDigests | None:
     try:
         facts = path.lstat()

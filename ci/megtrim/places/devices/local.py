@@ -18,8 +18,10 @@ from pathlib import Path
 from typing import Self
 
 from megtrim.libs.programs.exit_status import ProgramRun
+from megtrim.libs.util import owned_folders
 from megtrim.libs.util.errors import InfrastructureFailure
 from megtrim.libs.util.files import expect_room
+from megtrim.libs.util.owned_folders import LOCKS, RUN_PREFIX
 from megtrim.libs.util.process import Command, ProcessRunner, is_there
 from megtrim.places.devices.cpu import share_of_others
 from megtrim.places.devices.device import (
@@ -139,11 +141,12 @@ def open_measuring_file(folder: Path) -> Iterator[MeasuringFile]:
 def open_scratch(scratch: Path) -> Iterator[Path]:
     try:
         scratch.mkdir(parents=True, exist_ok=True)
-        for left in scratch.glob("run-*-*"):
+        owned_folders.claim(scratch, owned_folders.claim_results(scratch.with_name(LOCKS)))
+        for left in scratch.glob(f"{RUN_PREFIX}*-*"):
             holder = left.name.split("-")[1]
             if holder.isdigit() and not is_there(int(holder)):
                 shutil.rmtree(left, ignore_errors=True)
-        folder = tempfile.TemporaryDirectory(dir=scratch, prefix=f"run-{os.getpid()}-")
+        folder = tempfile.TemporaryDirectory(dir=scratch, prefix=f"{RUN_PREFIX}{os.getpid()}-")
     except OSError as error:
         raise _make_scratch_error(scratch, error) from None
     with folder as name:

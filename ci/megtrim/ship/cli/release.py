@@ -1,7 +1,6 @@
 """``megtrim export`` and ``megtrim release``: what writes releases and verifies them."""
 
 import re
-import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from importlib.metadata import version
@@ -9,15 +8,15 @@ from pathlib import Path, PurePosixPath
 
 import click
 
+from megtrim.core.chain.cleanup import clear_results
 from megtrim.core.chain.graph import Stage
 from megtrim.core.chain.session import Session
 from megtrim.core.checks.invocation import Options
-from megtrim.core.cli.echo import show
+from megtrim.core.cli.echo import open_console, show
 from megtrim.core.cli.options import PATH, common, device_option, examples, trimming
 from megtrim.core.cli.session.each_toolchain import each_toolchain
 from megtrim.core.cli.stage import run_chain
 from megtrim.libs.util.errors import EXIT_PASS, InputError, ProductFailure, worst_exit_code
-from megtrim.libs.util.files import guard_write
 from megtrim.libs.util.wording import count
 from megtrim.ship.aar import AarPart, make_aar
 from megtrim.ship.release.aar import collect_part, explain_missing, read_exported
@@ -255,9 +254,7 @@ def _rebuild(
     fresh = replace(
         options, out=options.out / _REBUILT, recompile=True, committed=not is_traced(found)
     )
-    with guard_write(fresh.out):
-        if fresh.out.is_symlink() or fresh.out.exists():  # results there would only be read
-            shutil.rmtree(fresh.out)
+    clear_results(fresh.out, open_console(quiet=options.quiet).say)  # they would only be read
     session, codes = run_chain(fresh, Stage.VERDICT)
     status = worst_exit_code(codes)
     if status != EXIT_PASS:

@@ -73,10 +73,11 @@ def list_released(folder: Path, digests: Mapping[str, str]) -> list[ReleaseFile]
 def write_folder(files: Iterable[ReleaseFile], folder: Path) -> None:
     expect_new(folder)
     # Compilers and people may have any umask: modes are set one by one.
-    partial = folder.with_name(f".{folder.name}.{os.getpid()}.partial")
+    with guard_write(folder):
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        partial = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
     try:
         with guard_write(folder):
-            partial.mkdir(parents=True)
             partial.chmod(_FOLDER_MODE)
             for file in files:
                 target = partial / file.path

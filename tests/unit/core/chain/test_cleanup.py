@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from megtrim.core.chain import final
 from megtrim.core.chain.cleanup import list_leftovers, remove, remove_rest
 from megtrim.core.chain.result_store import MANIFEST, Store
 from megtrim.core.chain.stage_result import StageResult
@@ -51,9 +52,12 @@ def out(shell: Shell) -> Path:
     for at_ns, inputs in enumerate("abca", 1):
         leave(out, "build/plain", inputs, at_ns=at_ns)
     leave(out, "verify/m/s@any", "a", at_ns=1)
-    with Store(out).lock("work-sample"):
-        touch(out / "work/sample/build/a.o")
-    touch(out / "final/verdict.json")
+    store = Store(out)
+    with store.lock("work-sample"):
+        touch(store.claim("work/sample") / "build/a.o")
+    page = shell.folder / "page"
+    touch(page)
+    final.replace(store, {"verdict.json": page})
     return out
 
 
@@ -87,8 +91,10 @@ def test_each_task_keeps_what_its_last_run_had(shell: Shell, out: Path) -> None:
 
 def test_all_leaves_nothing(shell: Shell, out: Path) -> None:
     leave(out / "arm64", "build/plain", "a", at_ns=1)
-    for name in ("runs/a", "last-pass.json", "arm64/pass-before.json", "against.json"):
-        touch(out / name)
+    touch(Store(out).claim("runs") / "run-1-a/output")
+    touch(Store(out).claim("ccache") / "a")
+    for name in ("last-pass.json", "arm64/pass-before.json", "against.json"):
+        (out / name).write_text('{"version": 1, "artifacts": {}}', encoding="utf-8")
     shell("clean", "--all").expect(0)
 
     assert not out.exists()
@@ -164,14 +170,17 @@ def test_a_folder_without_results_is_refused(shell: Shell) -> None:
 
 
 def test_results_of_another_version_and_unfinished_ones_go(shell: Shell, out: Path) -> None:
+    former = out / "verify/0123456789abcdef0123/notes.txt"
+    touch(former)
     [path] = out.glob("verify/*/manifest.json")
     path.unlink()
     other = leave(out, "size/artifacts", "a", at_ns=1)
     other.rename(other.with_name("0" * 20))
 
-    shown = shell("clean").expect(0).out
+    answer = shell("clean").expect(0)
 
-    assert "verify, unfinished" in shown
-    assert "size/artifacts, of another version" in shown
-    assert not (out / "verify").exists()
+    assert "verify, unfinished" in answer.out
+    assert "size/artifacts, of another version" in answer.out
+    assert f"{former.parent.relative_to(out)} stays: an earlier version or" in answer.err
+    assert files_in(out / "verify") == {former.relative_to(out / "verify").as_posix()}
     assert not (out / "size").exists()

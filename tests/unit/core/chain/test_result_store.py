@@ -21,6 +21,7 @@ from filelock import FileLock, Timeout
 from megtrim.core.chain import result_store as manifests
 from megtrim.core.chain import result_store as stores
 from megtrim.core.chain.result_store import (
+    IGNORED,
     MANIFEST,
     StageFolder,
     Store,
@@ -33,6 +34,7 @@ from megtrim.core.chain.stage_result import StageResult
 from megtrim.libs.util import files as util_files
 from megtrim.libs.util.errors import InfrastructureFailure, InputError, ProductFailure
 from megtrim.libs.util.files import sha256_file, write_atomically
+from megtrim.libs.util.owned_folders import MARKER
 from megtrim.libs.util.shortage import Room
 from support.clock import until
 
@@ -56,7 +58,7 @@ class Producer:
         self.calls = 0
 
     def __call__(self, folder: Path) -> Count:
-        assert list(folder.iterdir()) == []
+        assert [path.name for path in folder.iterdir()] == [MARKER]
         self.calls += 1
         (folder / "sub").mkdir()
         (folder / "sub" / "file.txt").write_text(self.text, encoding="utf-8")
@@ -129,7 +131,7 @@ def test_equal_inputs_are_produced_once(tmp_path: Path) -> None:
 
 def test_results_stay_out_of_git(tmp_path: Path) -> None:
     Store(tmp_path / "out").ensure("build", "plain", INPUTS, Producer(), Count)
-    assert (tmp_path / "out" / ".gitignore").read_text(encoding="utf-8") == "*\n"
+    assert (tmp_path / "out" / ".gitignore").read_text(encoding="utf-8") == IGNORED
 
     (tmp_path / "out" / ".gitignore").write_text("*.log\n", encoding="utf-8")
     Store(tmp_path / "out").ensure("build", "profile", INPUTS, Producer(), Count)
@@ -636,10 +638,10 @@ def test_a_stage_that_ends_with_an_error_keeps_its_logs_and_is_redone(
 
     with pytest.raises(raised, match=str(error.args[-1])):
         store.ensure("build", "plain", INPUTS, produce, Count)
-    assert [file.name for file in (store.root / "build").glob("*/*")] == ["build.log"]
+    assert [file.name for file in (store.root / "build").glob("*/[!.]*")] == ["build.log"]
     folder, fresh = ensure(store)
     assert fresh
-    assert sorted(file.name for file in folder.path.iterdir()) == [MANIFEST, "sub"]
+    assert sorted(file.name for file in folder.path.glob("[!.]*")) == [MANIFEST, "sub"]
 
 
 @pytest.mark.parametrize("root", ["a-file/out", "a-file"])

@@ -14,7 +14,6 @@ from megtrim.core.chain.session import Session, TaskResults
 from megtrim.core.chain.stage_result import StageResult, dump_result
 from megtrim.core.cli.stage import (
     RESULTS_VERSION,
-    clear_final,
     make_results_schema,
     render_results,
 )
@@ -67,7 +66,7 @@ def _folder(store: Store, task: str, names: list[str]) -> Any:
 
 def left(shell: Shell) -> dict[str, str]:
     final = shell.folder / "out" / "final"
-    return {path.name: path.read_text(encoding="utf-8") for path in final.glob("*")}
+    return {path.name: path.read_text(encoding="utf-8") for path in final.glob("[!.]*")}
 
 
 LEFT = {name: f"{task} {name}" for task, names in FILES.items() for name in names}
@@ -129,16 +128,22 @@ def test_models_are_enough_for_a_first_trim(trim: Trim, shell: Shell) -> None:
 def test_an_ending_before_the_verdict_is_shown(
     trim: Trim, shell: Shell, error: MegtrimError, status: int
 ) -> None:
-    """The exit status stays what it is, and what an earlier run left is gone.
+    """The exit status stays what it is, and what an earlier run left says that it is of one.
 
-    A person sees it on the terminal: where no step follows, no ending is left.
+    Where no step follows, and nothing was left, no ending is left either.
     """
-    trim()
     assert trim(error=error).status == status
     assert left(shell) == {}
-    trim("--no-gate", error=error).expect(status, err=f"megtrim: {error}\n")
+    trim()
+    before = left(shell)
+    lines = ("megtrim: out/final is what an earlier run left: this one has no verdict", str(error))
+    trim(error=error).expect(status, *lines)
+    assert {name: left(shell).get(name) for name in before} == before
+    trim("--no-gate", error=error).expect(status, *lines)
     found = left(shell)
-    assert sorted(found) == ["ending.json", "junit.xml"]
+    assert {name: found[name] for name in before if name != "junit.xml"} == {
+        name: text for name, text in before.items() if name != "junit.xml"
+    }
     assert json.loads(found["ending.json"]) == {
         "version": 2,
         "config": "megtrim.yaml",
@@ -175,15 +180,6 @@ def test_several_toolchains_end_with_one_table(trim: Trim, shell: Shell) -> None
 def test_a_stage_names_its_command(shell: Shell, stage: Stage) -> None:
     answer = shell(*stage.verb.split(), "--help").expect(0)
     assert answer.out.startswith(f"Usage: megtrim {stage.verb.partition(' --')[0]} ")
-
-
-def test_an_old_report_is_removed_with_the_results_that_it_described(tmp_path: Path) -> None:
-    (tmp_path / "final").mkdir()
-    (tmp_path / "final" / "verdict.json").touch()
-    clear_final(Store(tmp_path))
-    clear_final(Store(tmp_path))
-
-    assert not (tmp_path / "final").exists()
 
 
 def find_errors(document: Any) -> list[str]:

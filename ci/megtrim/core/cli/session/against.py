@@ -6,6 +6,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from megtrim.core.build_spec import Origin
+from megtrim.core.chain.cleanup import is_replaceable
 from megtrim.core.chain.filenames import AGAINST_FILE
 from megtrim.core.checks.invocation import Options
 from megtrim.core.cli.clock import read_now
@@ -21,6 +22,7 @@ from megtrim.hosting.origin import ask_git, read_origin
 from megtrim.libs.util.console import Console
 from megtrim.libs.util.errors import InfrastructureFailure, InputError
 from megtrim.libs.util.files import write_atomically
+from megtrim.libs.util.owned_folders import refuse
 from megtrim.libs.util.process import ProcessRunner
 
 _ARTIFACT = "megtrim-baseline"
@@ -62,6 +64,8 @@ def leave_sizes(
         remote = ask("config", "--get", "remote.origin.url") or ""
         found = ask_github(sha, options, origin, processes, remote)
     console.note(f"growth is measured against {found.source}")
+    if not is_replaceable(options.results / AGAINST_FILE):
+        raise refuse(options.results / AGAINST_FILE)
     write_atomically(options.results / AGAINST_FILE, dump_sizes(found))
     return options.out / AGAINST_FILE
 

@@ -6,10 +6,13 @@ What talks to a phone or a board runs outside of it.
 import os
 import shutil
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
 from megtrim.core.build_spec import Toolchain
+from megtrim.core.chain.filenames import SYSROOTS_FOLDER
+from megtrim.core.chain.result_store import Store
 from megtrim.core.cli.environment import CACHE_INPUT, CACHE_OWN, CACHE_SECRET, read_cache_variables
 from megtrim.hosting.github.event import read_event
 from megtrim.libs.util.environment import CCACHE
@@ -42,7 +45,11 @@ def open_place(
     docker.version()
     image = docker.image(reference)
     container_runner.end_abandoned(docker)
-    kept = container_runner.folder(processes.env, otherwise=results / "ccache")
+    own = results / "ccache"
+    kept = container_runner.folder(processes.env, otherwise=own)
+    if kept == own:
+        with suppress(InputError):  # it is used as it is, and `clean` leaves it alone
+            Store(results).claim(own.name)
     seen = Mounts(
         writable=(results, kept),
         readable=tuple(sorted(each for each in {*readable} if each.is_dir() and not _hides(each))),
@@ -65,9 +72,10 @@ def attach_image(toolchain: Toolchain, place: ProcessRunner) -> Toolchain:
 def sysroot_here(toolchain: Toolchain, place: ProcessRunner, results: Path) -> Path | None:
     if toolchain.sysroot is None or not isinstance(place, ContainerRunner):
         return toolchain.sysroot
-    folder = results / "sysroots" / place.image.id.removeprefix("sha256:")[:20]
+    folder = results / SYSROOTS_FOLDER / place.image.id.removeprefix("sha256:")[:20]
     if folder.is_dir():
         return folder
+    Store(results).claim(SYSROOTS_FOLDER)
     half = folder.with_name(f"{folder.name}.half")
     with guard_write(folder):
         shutil.rmtree(half, ignore_errors=True)

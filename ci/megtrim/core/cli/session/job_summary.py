@@ -58,12 +58,13 @@ def read_page(report: Path, *, config: str, links: Links, known: Origin = _UNKNO
             problems.append(error)
             return None
 
+    ending = read(ENDING_FILE, parse_ending, _LARGEST_PAGE)
     verdict = read(VERDICT_FILE, parse_verdict, LARGEST_DOCUMENT)
-    if verdict is not None:
+    ended_since = (report / ENDING_FILE).exists()
+    if verdict is not None and not ended_since:
         annotations = annotate(verdict, config if is_inside(config) else verdict.config)
         text = render(confirm_origin(verdict, known), links=links)
         return SummaryPage(text=text, annotations=annotations, problems=())
-    ending = read(ENDING_FILE, parse_ending, _LARGEST_PAGE)
     left = read(COMMENT_FILE, lambda text, **_: text, _LARGEST_PAGE)
     of = f" for {code(known.project)}" if known.project else ""
     of += f" ({code(config)})" if id_of(config) else ""

@@ -21,6 +21,7 @@ from megtrim.core.config.model import OPTIONS, switched_off, switched_on
 from megtrim.core.trim.builds import applications, size_options
 from megtrim.core.trim.builds.switches import is_minimum_size, switch_options
 from megtrim.libs.elf.layout import WITH_BUILD_ID
+from megtrim.places.compile.projects.cmake.driver import is_build_tree
 
 _INCLUDE = "include/"
 
@@ -153,4 +154,4 @@ def _tree(services: Services, what: str) -> Iterator[Path]:
     toolchain = services.toolchain
     name = f"{kind}-{toolchain.kind}-{toolchain.machine}-{what}"
     with services.store.lock(f"{WORK_FOLDER}-{name}"):
-        yield services.store.root / WORK_FOLDER / name
+        yield services.store.claim(f"{WORK_FOLDER}/{name}", is_former=is_build_tree)

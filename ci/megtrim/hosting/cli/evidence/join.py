@@ -1,5 +1,6 @@
 """``megtrim ci evidence join``: the final report of a run, from what its jobs left."""
 
+import os
 import shutil
 from collections.abc import Mapping, Sequence
 from datetime import date
@@ -40,7 +41,7 @@ from megtrim.lab.evidence.fields import EarlyExit, parse_ending
 from megtrim.lab.evidence.times import TimesJudge, read_times
 from megtrim.lab.jobs.join import DeviceFindings, join, join_times
 from megtrim.libs.util.errors import EXIT_PASS, InfrastructureFailure, InputError, MegtrimError
-from megtrim.libs.util.files import guard_write, sha256_file, write_atomically
+from megtrim.libs.util.files import guard_write, read_object, sha256_file, write_atomically
 from megtrim.libs.util.strict_json import dump
 from megtrim.libs.util.value import Value
 
@@ -157,10 +158,11 @@ def join_report(
         if order.build_runner:
             # GitHub started no build for what is no label, and does not say so here.
             parse_build_runner(order.build_runner)
-        if path.is_file():
+        ending = path.parent / limits.ENDING_FILE
+        if path.is_file() and not ending.exists():
             _join(order, path)
         else:
-            _write_ending(order, _read_ending(path.parent / limits.ENDING_FILE, order.config))
+            _write_ending(order, _read_ending(ending, order.config))
     except MegtrimError as error:
         # In place of the report, for the gate and the comment.
         _write_ending(order, EarlyExit.of(error, order.config or DEFAULT_CONFIG))
@@ -260,10 +262,20 @@ def _read_all(folders: Sequence[Path]) -> tuple[tuple[Evidence, ...], tuple[str,
 
 
 def _clear(to: Path) -> None:
+    """Raises InputError where files of these names are no report of megtrim's."""
+    there = [name for name in _ALL if os.path.lexists(to / name)]
+    if there and not any(_is_document(to / name) for name in (VERDICT_FILE, limits.ENDING_FILE)):
+        msg = f"--to {to}: found {there[0]} of something else, expected no file or a former report"
+        raise InputError(msg, hint="name a new folder with --to")
     with guard_write(to):
         to.mkdir(parents=True, exist_ok=True)
         for name in _ALL:
             (to / name).unlink(missing_ok=True)
+
+
+def _is_document(file: Path) -> bool:
+    found = read_object(file)
+    return "version" in found and ("verdict" in found or "exit" in found)
 
 
 def write_forms(verdict: Verdict, to: Path, where: Links) -> None:

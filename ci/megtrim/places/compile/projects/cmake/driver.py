@@ -16,7 +16,7 @@ from pathlib import Path
 from megtrim.core.build_spec import BuildScript, BuildSpec, Toolchain
 from megtrim.libs.render.markup import clean
 from megtrim.libs.util.errors import InfrastructureFailure, InputError, ProductFailure
-from megtrim.libs.util.files import guard_write, write_atomically
+from megtrim.libs.util.files import guard_write, load_text, write_atomically
 from megtrim.libs.util.process import CAPTURE_LIMIT_BYTES, Command, CompletedCommand, ProcessRunner
 from megtrim.libs.util.shortage import find_shortage
 from megtrim.libs.util.value import Value
@@ -133,6 +133,16 @@ def drop_stale_tree(
 
 def is_started(tree: WorkTree) -> bool:
     return (tree.root / _CONFIGURED).exists()
+
+
+def is_build_tree(root: Path) -> bool:
+    """Tell whether a version of megtrim that left no markers builds in this folder."""
+    try:
+        record = json.loads(load_text(root / _CONFIGURED))
+    except (OSError, ValueError, RecursionError):
+        return False
+    lists = isinstance(record, list) and all(isinstance(each, list) for each in record)
+    return lists and len(record) == 2 and not root.is_symlink()
 
 
 def link_nothing(toolchain: Toolchain, job: Job, tree: WorkTree, processes: ProcessRunner) -> None:
