@@ -55,8 +55,7 @@ def leave_final(out: Path, source: Path) -> Store:
 
 @pytest.fixture
 def project(shell: Shell) -> Path:
-    shutil.copy(SAMPLE / "megtrim.yaml", shell.folder)
-    shutil.copytree(SAMPLE / "models", shell.folder / "models")
+    shutil.copytree(SAMPLE, shell.folder, dirs_exist_ok=True)
     return shell.folder
 
 
