@@ -1,7 +1,7 @@
 """What git and the CI job know of the project that a run is about; reports only show it."""
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path, PurePosixPath
@@ -67,6 +67,19 @@ def is_in_git(folder: Path, name: Path, processes: ProcessRunner) -> bool | None
     status = ("status", "--porcelain", "--untracked-files=all", "--", str(name))
     changes = ask_git(folder, processes, *status)
     return None if changes is None else not changes.strip()
+
+
+def list_untracked(
+    folder: Path, files: Sequence[Path], processes: ProcessRunner
+) -> tuple[str, ...]:
+    """Return those that git does not know and does not ignore, relative to ``folder``."""
+    top = ask_git(folder, processes, "rev-parse", "--show-toplevel")
+    if top is None:
+        return ()
+    inside = [str(each) for each in files if each.is_relative_to(Path(top.rstrip("\n")))]
+    asked = ("ls-files", "--others", "--exclude-standard", "-z", "--", *inside)
+    found = ask_git(folder, processes, *asked) if inside else None
+    return tuple(filter(None, (found or "").split("\0")))
 
 
 def ask_git(folder: Path, processes: ProcessRunner, *arguments: str) -> str | None:

@@ -101,6 +101,8 @@ class TrimRequest(Value):
     """Where a person finds what `megtrim trim` leaves; empty: a job of GitHub Actions has it."""
     committed_keep_set: str | None = None
     """Digest of the one that is in git as it is; empty: none is; None: there is no repository."""
+    uncommitted: tuple[str, ...] = ()
+    """Files that the configuration names, relative to it, which git does not know yet."""
     traced: Mapping[str, DeviceResult] = field(default_factory=dict)
     """By scenario: traces that were taken elsewhere and are used as they are."""
     recorded: Mapping[str, DeviceResult] = field(default_factory=dict)

@@ -2,7 +2,7 @@
 
 import posixpath
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Literal
 
@@ -29,6 +29,8 @@ class Options(Value):
     committed: bool = False
     """The keep set is the file that the team committed, and nothing is traced."""
     accept: bool = False
+    records: bool = False
+    """A committed keep set that lacks something gets it; what only asks leaves it as it is."""
     again: bool = False
     form: str = ""
     scenario: str | None = None
@@ -194,17 +196,25 @@ def suggest_next(
     results: str,
     commits: bool,
     limited: bool,
+    reached: bool = False,
+    files: Sequence[str] = (),
 ) -> str:
     """``commits``: the keep set is yet to be committed; ``limited``: there are budgets.
 
-    An export goes to the folder of ``results``, which git ignores.
+    ``files`` that the configuration names, relative to it, git does not know yet. ``reached``:
+    functions stay in this run alone. An export goes to the folder of ``results``, which git
+    ignores.
     """
     file, _ = split(invocation.config)
+    if reached:
+        return f"keep what was reached in each run: write the lines printed above into {file}"
     if commits:
         folder, name = posixpath.split(file)
         keep_set = posixpath.relpath(invocation.keep_set, folder or ".")
         # `init` writes models and schemas next to the keep set, in a folder of their own.
-        paths = ("--", name, keep_set if keep_set.count("/") != 1 else posixpath.dirname(keep_set))
+        kept = keep_set if keep_set.count("/") != 1 else posixpath.dirname(keep_set)
+        others = [each for each in files if each != name and not each.startswith(f"{kept}/")]
+        paths = ("--", name, kept, *others)
         git = ("git", "-C", folder) if folder else ("git",)
         commit = (*git, "commit", "--message", "Keep what scenarios run", *paths)
         both = f"{shlex.join((*git, 'add', *paths))} && {shlex.join(commit)}"
@@ -212,9 +222,11 @@ def suggest_next(
     if not limited:
         limit = -(-size_bytes * _ROOM // (100 * 1024))
         return f"set a budget, in {file}: budgets: [{{artifact: {artifact}, max: {limit} KiB}}]"
-    return (
-        f"export it: {invocation.again('export', posixpath.join(results, f'{artifact}-trimmed'))}"
-    )
+    return f"export it: {invocation.again('export', name_export(results, artifact))}"
+
+
+def name_export(results: str, artifact: str) -> str:
+    return posixpath.join(results, f"{artifact}-trimmed")
 
 
 USE_LESS = "make it use less, or raise the limit in the same change and say why"

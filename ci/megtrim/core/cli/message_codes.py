@@ -37,13 +37,9 @@ def find_code(message: str) -> str:
 
 
 def describe_error(error: MegtrimError) -> str:
-    """Return an error in words, and below them its code, and the page that says more."""
-    code = find_code(error.title)
-    if not code:
-        return str(error)
-    link = _LINK.search(list_codes()[code][1])
-    page = _name_page(link[2] if link else _PAGE)
-    return f"{error}\n  next: megtrim explain {code}, or {page}"
+    """Return an error in words; below one that does not say what to do, what says it."""
+    code = "" if error.hint else find_code(error.title)
+    return f"{error}\n  next: megtrim explain {code}" if code else str(error)
 
 
 def describe_code(code: str) -> str:

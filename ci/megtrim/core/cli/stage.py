@@ -73,6 +73,8 @@ FORMS = {"junit": "junit.xml", "markdown": "report.md", "html": _PAGE}
 
 def execute(options: Options, stage: Stage) -> int:
     """Verdict and report exit with the joined verdict: it decides what a dead device means."""
+    if stage in (Stage.HEADER, Stage.FUNCTIONS):
+        options = replace(options, records=True)
     session, codes = run_chain(options, stage)
     joined = session.results.done.get(VERDICT)
     if joined is not None and stage in (Stage.VERDICT, Stage.REPORT):

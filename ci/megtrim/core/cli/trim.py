@@ -7,6 +7,7 @@ a later one ended before, ``ending.json`` is there as well, and says why.
 import sys
 from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -103,7 +104,7 @@ def trim(options: Options, models: tuple[Path, ...], no_gate: bool) -> int:
     store = Store(options.results)
     final.begin(store, read_invocation(options).config)
     try:
-        session, codes = run_chain(options, Stage.REPORT, leaves=True)
+        session, codes = run_chain(replace(options, records=True), Stage.REPORT, leaves=True)
         failure = session.results.failed.get(VERDICT) or session.results.failed.get(REPORT)
         if failure is None:
             _leave_report(session)

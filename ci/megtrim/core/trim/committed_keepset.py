@@ -150,14 +150,21 @@ def settle(session: Session, folder: StageFolder) -> int:
     """Compare with the committed keep set; return the exit status.
 
     It is written where there is none yet or where a person accepts the new one; what it has for the
-    first time is added to the committed one. Raises TraceFailure where a trace shrank; a committed
-    file that is missing something is a check of the verdict.
+    first time is added to the committed one: by verbs that record, and by no other. Raises
+    TraceFailure where a trace shrank; a committed file that is missing something is a check of the
+    verdict.
     """
     request = session.request
     if request.options.committed or request.options.quick:
         return EXIT_PASS
     now = read_keep_set(folder.file(KEEP_SET_FILE))
     path = session.request.path(session.request.config.keep_set)
+    writes = request.options.records or request.options.accept
+    if not writes and not find_files(path):
+        session.services.console.say(
+            f"  {path}: there is no keep set yet; `megtrim trim` writes it"
+        )
+        return EXIT_PASS
     if session.request.options.accept or not find_files(path):
         previous = None
         with suppress(InputError):
@@ -175,6 +182,8 @@ def settle(session: Session, folder: StageFolder) -> int:
     if check.status is not CheckStatus.PASS:
         check = keep_set_check(before, now, session.request)
         session.services.console.warn(f"{path}: {check.detail}\n  {check.hint}")
+    elif more != before and not writes:
+        session.services.console.warn(f"{path} lacks what is new: `megtrim trim` adds it")
     elif more != before:
         write_committed(path, more)
         session.services.console.say(f"  updated {path}: {_counts(more, before)}: commit it")
@@ -188,8 +197,11 @@ def keep_set_checks(session: Session) -> Iterator[Check]:
     if folder is None or session.request.options.committed or session.request.options.quick:
         return
     path = session.request.config.keep_set
+    if not find_files(session.request.path(path), shown=str(path)):
+        return  # none was written yet, and what only asks writes none
     before = read_folder(session.request.path(path), shown=str(path))
-    yield keep_set_check(before, read_keep_set(folder.file(KEEP_SET_FILE)), session.request)
+    now = read_keep_set(folder.file(KEEP_SET_FILE))
+    yield keep_set_check(add_first_times(before, now), now, session.request)
 
 
 def keep_set_check(before: KeepSet, now: KeepSet, request: TrimRequest) -> Check:

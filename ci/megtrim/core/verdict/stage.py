@@ -23,7 +23,7 @@ from megtrim.core.chain.graph import (
 from megtrim.core.chain.result_store import content_of, failure_content
 from megtrim.core.chain.session import Session, TaskResults, binary
 from megtrim.core.checks.check import Check, DeviceIdentity, ToolchainIdentity
-from megtrim.core.checks.invocation import suggest_next
+from megtrim.core.checks.invocation import name_export, suggest_next
 from megtrim.core.checks.statuses import CheckKind, CheckStatus, UnverifiedPolicy
 from megtrim.core.config.scenarios import all_scenarios
 from megtrim.core.config.units import format_bytes
@@ -184,13 +184,20 @@ def _suggest_next(session: Session) -> str:
     changed = request.committed_keep_set not in (None, digest_committed(request.loaded))
     commits = changed and not request.options.quick
     limited = bool(request.config.budgets)
+    reached = bool(request.options.reached)
+    results = posixpath.dirname(request.final)
+    exported = request.options.results / Path(name_export(results, name)).name
+    if limited and exported.exists() and not (commits or reached):
+        return ""  # an export is written once
     return suggest_next(
         request.invocation,
         name,
         size.size_bytes,
-        results=posixpath.dirname(request.final),
+        results=results,
         commits=commits,
         limited=limited,
+        reached=reached,
+        files=request.uncommitted,
     )
 
 

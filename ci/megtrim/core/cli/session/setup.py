@@ -54,7 +54,7 @@ from megtrim.core.trim.results import BuildResult, ReduceResult
 from megtrim.engines import kinds as engine_kinds
 from megtrim.engines.kinds import Engine
 from megtrim.engines.sample import find_embedded_source
-from megtrim.hosting.origin import is_in_git, read_origin
+from megtrim.hosting.origin import is_in_git, list_untracked, read_origin
 from megtrim.lab.evidence.bundle import JobPurpose
 from megtrim.lab.evidence.evidence import read_brought
 from megtrim.lab.jobs import pack
@@ -177,6 +177,7 @@ def _make_request(
         base=(options.base_name or str(options.base)) if has_base else "",
         invocation=invocation,
         final=final,
+        uncommitted=list_untracked(loaded.path.parent, named, processes) if final else (),
         committed_keep_set=None if in_git is None else digest,
         traced=brought.get(JobPurpose.TRACE, {}),
         recorded=brought.get(JobPurpose.RECORD, {}),
