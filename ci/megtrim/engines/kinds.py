@@ -61,7 +61,7 @@ class Engine(Protocol):
     def dialect(self) -> Dialect: ...
 
 
-KINDS: Mapping[str, Callable[[Path, ProcessRunner], Engine]] = {
+KINDS: Mapping[str, Callable[[Path, ProcessRunner, Path], Engine]] = {
     "megengine": engine.MegEngine,
     "sample": sample.SampleEngine,
 }

@@ -45,8 +45,8 @@ class SampleEngine:
     kernels: tuple[str, ...] = ("src/kernels",)
     switches: tuple[Switch, ...] = MINIMUM_SIZE
 
-    def __init__(self, source: Path, processes: ProcessRunner) -> None:
-        tree = checkouts.take(source, processes)
+    def __init__(self, source: Path, processes: ProcessRunner, without: Path | None = None) -> None:
+        tree = checkouts.take(source, processes, without=without)
         # Models, inputs and pages are next to the sources and do not enter the build.
         files = {name: sha for name, sha in tree.files.items() if name.startswith(_SOURCES)}
         if FORCED_HEADER not in files:

@@ -113,7 +113,7 @@ def _digest(data: Any) -> str:
 MANIFEST = "manifest.json"
 GITIGNORE = ".gitignore"
 _LOCK_POLL_S = 0.2
-IGNORED = "# megtrim made this file: results are not for git\n*\n"
+IGNORED = "*\n\n# megtrim made this file: results are not for git.\n"
 _ASIDE = ".before"
 """Ends the folder of a result that is being made again."""
 RESULT_NAME = re.compile(r"[0-9a-f]{20}(\.before)?", re.ASCII)

@@ -194,9 +194,9 @@ class MegEngine:
     kernels: tuple[str, ...] = _KERNELS
     switches: tuple[Switch, ...] = tuple(Switch)
 
-    def __init__(self, source: Path, processes: ProcessRunner) -> None:
+    def __init__(self, source: Path, processes: ProcessRunner, without: Path | None = None) -> None:
         self._processes = processes
-        self.checkout = checkouts.take(source, processes)
+        self.checkout = checkouts.take(source, processes, without=without)
         traced = MODES_TAG in self.checkout.text(MODES_FILE)
         root = str(self.checkout.root)
         self.generation = generation_of(self.checkout.files, traces_modes=traced, root=root)

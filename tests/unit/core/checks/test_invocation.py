@@ -201,3 +201,27 @@ def test_what_comes_next(*, commits: bool, limited: bool, start: str, rest: str)
     """Each is done in the first hour's test, as it is printed."""
     line = suggest_next(COMMITTED, "app", 100_000, results="out", commits=commits, limited=limited)
     assert line.startswith(f"{start}: {rest}")
+
+
+def test_a_commit_has_the_files_that_git_does_not_know_yet() -> None:
+    """What stands next to the keep set is named once, by its folder."""
+    line = suggest_next(
+        COMMITTED,
+        "app",
+        100_000,
+        results="out",
+        commits=True,
+        limited=True,
+        files=("a.yaml", "megtrim/models/m.yaml", "models/m.mge", "models/m.data.npy"),
+    )
+    added = "-- a.yaml megtrim models/m.mge models/m.data.npy"
+    assert line.startswith(f"{COMMIT}: git -C trim add {added} && git -C trim commit ")
+    assert line.endswith(added)
+
+
+def test_what_was_reached_is_kept_before_anything_else() -> None:
+    """The next run would be without it."""
+    line = suggest_next(
+        COMMITTED, "app", 100_000, results="out", commits=True, limited=True, reached=True
+    )
+    assert line.endswith("write the lines printed above into trim/a.yaml")

@@ -227,12 +227,16 @@ def find_toolchain(loaded: LoadedConfig, processes: ProcessRunner) -> Toolchain:
 def open_engine(loaded: LoadedConfig, processes: ProcessRunner) -> Engine:
     config = loaded.config.engine
     source = find_embedded_source() if config.source is None else loaded.resolve(config.source)
-    return engine_kinds.KINDS[config.kind](source, processes)
+    keep_set = loaded.resolve(loaded.config.keep_set)
+    return engine_kinds.KINDS[config.kind](source, processes, keep_set)
 
 
 def open_applications(loaded: LoadedConfig, processes: ProcessRunner) -> dict[str, Checkout]:
+    keep_set = loaded.resolve(loaded.config.keep_set)
     return {
-        application.name: checkout.take(loaded.resolve(application.source), processes)
+        application.name: checkout.take(
+            loaded.resolve(application.source), processes, without=keep_set
+        )
         for application in loaded.config.applications
         if application.source is not None
     }

@@ -71,7 +71,8 @@ class Checkout(Value):
         )
 
 
-def take(root: Path, processes: ProcessRunner) -> Checkout:
+def take(root: Path, processes: ProcessRunner, *, without: Path | None = None) -> Checkout:
+    """``without``: a folder that is no part of the tree, for megtrim itself writes there."""
     if not root.is_dir():
         msg = f"there is no engine checkout at {root}"
         raise InputError(msg, hint="set engine.source, or pass --engine PATH")
@@ -84,11 +85,17 @@ def take(root: Path, processes: ProcessRunner) -> Checkout:
                 raise InputError(msg, hint=shlex.join(command))
     git = _Git(root, processes)
     names = git.files() if git.works else _walk(root)
+    dirty = git.dirty() if git.works else ()
+    if without is not None:
+        whole = root.resolve()
+        apart = without.resolve()
+        names = [name for name in names if apart not in (whole / name).parents]
+        dirty = tuple(name for name in dirty if apart not in (whole / name).parents)
     return Checkout(
         root=root,
         files={name: digest for name in names if (digest := digest_of(root / name))},
         commit=git.commit() if git.works else "",
-        dirty=git.dirty() if git.works else (),
+        dirty=dirty,
         submodules=git.submodules() if git.works else {},
     )
 

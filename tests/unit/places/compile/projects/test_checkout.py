@@ -254,3 +254,19 @@ def test_only_sources_that_name_a_generated_file_differ(
         overrides,
         include,
     )
+
+
+@pytest.mark.parametrize("in_git", [True, False])
+def test_what_megtrim_writes_is_no_part_of_a_checkout(
+    processes: ProcessRunner, tmp_path: Path, in_git: bool
+) -> None:
+    """An application may lie around its configuration, whose keep set a trim writes."""
+    root = repository(processes, tmp_path, FILES | {"megtrim/keepset/m/s@any.json": "{}\n"})
+    if not in_git:
+        shutil.rmtree(root / ".git")
+    write(root, {"megtrim/keepset/m/s@any.json": "changed\n", "megtrim/keepset/m/new@any.json": ""})
+
+    checkout = take(root, processes, without=root / "src/../megtrim/keepset")
+
+    assert sorted(checkout.files) == sorted(FILES)
+    assert checkout.dirty == ()
