@@ -12,11 +12,11 @@ from megtrim.core.chain.cleanup import clear_results
 from megtrim.core.chain.graph import Stage
 from megtrim.core.chain.result_store import Store, key_of
 from megtrim.core.chain.stage_result import StageResult
-from megtrim.core.trim.builds import variants
 from megtrim.hosting.cli.evidence import join
 from megtrim.lab.evidence.bundle import BUNDLE_FILE
 from megtrim.lab.jobs import pack
 from megtrim.libs.util.errors import InputError
+from megtrim.places.compile.projects.cmake.driver import is_build_tree
 from megtrim.places.devices.local import open_scratch
 from megtrim.ship.release.archive import from_text, write_folder
 from support.megtrim_cli import SAMPLE
@@ -214,7 +214,7 @@ def test_a_build_tree_is_a_folder_of_a_person(project: Path) -> None:
     store = Store(project / "out")
     put(project / "out", "work/sample/build/thesis.tex")
     with pytest.raises(InputError, match="work/sample: found a folder that megtrim did not make"):
-        store.claim("work/sample", is_former=variants.is_build_tree)
+        store.claim("work/sample", is_former=is_build_tree)
     assert read(project / "out/work")
 
 

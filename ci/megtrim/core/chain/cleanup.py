@@ -26,7 +26,6 @@ from megtrim.core.chain.graph import Stage
 from megtrim.core.chain.result_store import (
     GITIGNORE,
     IGNORED,
-    LOCKS,
     MANIFEST,
     RESULT_NAME,
     Store,
@@ -37,7 +36,7 @@ from megtrim.core.chain.result_store import (
 from megtrim.libs.util import owned_folders
 from megtrim.libs.util.errors import InputError
 from megtrim.libs.util.files import MEMORY, guard_write, load_text, read_object
-from megtrim.libs.util.owned_folders import MARKER, RUN_PREFIX
+from megtrim.libs.util.owned_folders import LOCKS, MARKER, RUN_PREFIX
 from megtrim.libs.util.value import Value
 from megtrim.places.compile.projects.cmake.driver import is_build_tree
 
@@ -76,9 +75,7 @@ def list_leftovers(root: Path, *, everything: bool = False) -> Iterator[Leftover
     Those of toolchains, in folders of their own, are among them. Raises InputError where there are
     no results.
     """
-    if not _is_results(root):
-        msg = f"{root}: found no results of megtrim, expected a folder that a run wrote"
-        raise InputError(msg, hint="name it with --out")
+    expect_results(root)
     for folder in _list_results_folders(root):
         owner = Store(folder).owner
         found = [_read_result(folder, stage, path) for stage, path in _list_keys(folder)]
@@ -92,6 +89,12 @@ def list_leftovers(root: Path, *, everything: bool = False) -> Iterator[Leftover
                 yield Leftover(root=folder, path=path, what=f"build tree {path.name}")
         if everything:
             yield from _list_whole(folder, owner)
+
+
+def expect_results(root: Path) -> None:
+    if not _is_results(root):
+        msg = f"{root}: found no results of megtrim, expected a folder that a run wrote"
+        raise InputError(msg, hint="name it with --out")
 
 
 def _list_whole(folder: Path, owner: str) -> Iterator[Leftover]:

@@ -397,8 +397,7 @@ def is_result(path: Path, owner: str) -> bool:
 def remove_result(path: Path, owner: str) -> None:
     """Of a finished result go the files that its manifest lists, and others are set aside.
 
-    One that was cut off goes whole; a link holds nothing. Raises InputError for what megtrim did
-    not make.
+    One that was cut off goes whole; a link holds nothing. Raises InputError for any other folder.
     """
     if path.is_symlink():
         path.unlink()

@@ -4,7 +4,13 @@ from pathlib import Path
 
 import click
 
-from megtrim.core.chain.cleanup import list_leftovers, list_unmarked, remove, remove_rest
+from megtrim.core.chain.cleanup import (
+    expect_results,
+    list_leftovers,
+    list_unmarked,
+    remove,
+    remove_rest,
+)
 from megtrim.core.cli.echo import open_console, show
 from megtrim.core.cli.options import examples, out_option, quiet_option
 from megtrim.core.config.units import format_bytes
@@ -30,6 +36,8 @@ def clean(out: Path, everything: bool, dry_run: bool, quiet: bool) -> None:
     """
     root = out.resolve()
     console = open_console(quiet=quiet)
+    expect_results(root)
+    unmarked = list(list_unmarked(root))
     rows = []
     total = 0
     for leftover in list_leftovers(root, everything=everything):
@@ -39,7 +47,7 @@ def clean(out: Path, everything: bool, dry_run: bool, quiet: bool) -> None:
             place = str(leftover.path.relative_to(root))
             rows.append((group_digits(size_bytes), leftover.what, place))
             total += size_bytes
-    for path in [*list_unmarked(root)]:
+    for path in unmarked:
         console.warn(f"{path.relative_to(root)} stays: an earlier version or a person made it")
     if everything and not dry_run:
         remove_rest(root)
