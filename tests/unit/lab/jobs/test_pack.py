@@ -463,15 +463,18 @@ def test_a_runner_is_shown_how_to_reach_its_device(tmp_path: Path) -> None:
     assert read_bundle(tmp_path / "bundle") == packed
 
 
+STRAY = "0" * 64
+
+
 def test_a_bundle_takes_the_place_of_one(tmp_path: Path) -> None:
     to = tmp_path / "bundle"
     session = built(tmp_path)
     pack(session, JobPurpose.VERIFY, NONE, to)
-    (to / "files" / "stray").touch()
+    (to / "files" / STRAY).touch()
     packed = pack(session, JobPurpose.VERIFY, NONE, to)
 
     assert read_bundle(to) == packed
-    assert not (to / "files" / "stray").exists()
+    assert not (to / "files" / STRAY).exists()
 
 
 @pytest.mark.parametrize("kind", ["file", "other files", "link"])

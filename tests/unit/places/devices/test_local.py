@@ -425,7 +425,7 @@ def test_a_phone_that_cannot_be_started(tmp_path: Path) -> None:
 
     assert failure.value.message == "virtual phone: there is no apt-get here"
     assert failure.value.hint.startswith("this needs apt-get and dpkg-deb; ")
-    assert list(spec.scratch.iterdir()) == []
+    assert list(spec.scratch.glob("[!.]*")) == []
 
 
 def test_what_is_missing(tmp_path: Path) -> None:
