@@ -61,6 +61,7 @@ ACTING = (
     "ship/release/prove",
     "core/size/aar",
     "core/size/byte_tables",
+    "core/size/passes",
     "core/size/growth/build_inputs",
     "core/size/pricing",
     "core/size/results",

@@ -82,12 +82,26 @@ def list_untracked(
     return tuple(filter(None, (found or "").split("\0")))
 
 
-def ask_git(folder: Path, processes: ProcessRunner, *arguments: str) -> str | None:
+def find_top(folder: Path, processes: ProcessRunner) -> Path | None:
+    """Return the top of the repository that a folder is in; None: it is in none."""
+    top = (ask_git(folder, processes, "rev-parse", "--show-toplevel") or "").removesuffix("\n")
+    return Path(top).resolve() if top else None
+
+
+def ask_git(
+    folder: Path,
+    processes: ProcessRunner,
+    *arguments: str,
+    stdin: Path | None = None,
+    stdout_to: Path | None = None,
+) -> str | None:
     """None if git refuses, or is not there."""
     if processes.which("git") is None:
         return None
     argv = ("git", *_SETTINGS, "--literal-pathspecs", "-C", str(folder), *arguments)
-    outcome = processes.run(Command(argv=argv, timeout_s=_TIMEOUT_S))
+    outcome = processes.run(
+        Command(argv=argv, timeout_s=_TIMEOUT_S, stdin=stdin, stdout_to=stdout_to)
+    )
     return outcome.stdout if outcome.ok else None
 
 

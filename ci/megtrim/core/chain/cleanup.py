@@ -17,7 +17,9 @@ from megtrim.core.chain import final
 from megtrim.core.chain.filenames import (
     AGAINST_FILE,
     FINAL_FOLDER,
-    PASS_FILES,
+    FORMER_PASS_FILES,
+    PASS_FILE,
+    PASS_FOLDER,
     RUNS_FOLDER,
     SYSROOTS_FOLDER,
     WORK_FOLDER,
@@ -165,14 +167,15 @@ def clear_results(root: Path, say: Callable[[str], None]) -> None:
 def remove_rest(root: Path) -> None:
     """Remove folders of results in which nothing but sizes of passes and locks is left."""
     for folder in _list_results_folders(root):
-        if [each.name for each in _list_folders(folder)] != [LOCKS]:
+        if {each.name for each in _list_folders(folder)} - {PASS_FOLDER} != {LOCKS}:
             continue
         with suppress(OSError):  # another run holds a lock, or a person put something there
             for lock in filter(owned_folders.is_empty_lock, (folder / LOCKS).iterdir()):
                 with FileLock(lock, timeout=0):
                     lock.unlink()
+            _remove_passes(folder / PASS_FOLDER, owned_folders.read_owner(folder / LOCKS))
             owned_folders.remove_files(folder / LOCKS, (MARKER,))
-            for name in (*PASS_FILES, AGAINST_FILE):
+            for name in (*FORMER_PASS_FILES, AGAINST_FILE):
                 if is_replaceable(folder / name):
                     (folder / name).unlink(missing_ok=True)
             if _is_own_gitignore(folder / GITIGNORE):
@@ -196,6 +199,12 @@ def _list_keys(folder: Path) -> Iterator[tuple[Stage, Path]]:
         for path in _list_folders(folder / stage):
             if RESULT_NAME.fullmatch(path.name):
                 yield stage, path
+
+
+def _remove_passes(folder: Path, owner: str) -> None:
+    if owned_folders.is_owned(folder, owner):
+        names = [each.name for each in folder.iterdir() if PASS_FILE.fullmatch(each.name)]
+        owned_folders.remove_files(folder, (*names, MARKER))
 
 
 def _read_result(root: Path, stage: Stage, path: Path) -> Leftover:

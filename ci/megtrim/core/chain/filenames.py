@@ -1,5 +1,7 @@
 """Names of the files that one stage leaves and others read."""
 
+import re
+
 TRACE_FILE = "trace.txt"
 CACHE_FILE = "algo.cache"
 REGIONS_FILE = "regions.txt"
@@ -15,5 +17,8 @@ WORK_FOLDER = "work"
 RUNS_FOLDER = "runs"
 SYSROOTS_FOLDER = "sysroots"
 AGAINST_FILE = "against.json"
-PASS_FILES = ("last-pass.json", "pass-before.json")
-"""Sizes of the last trims in a folder of results that passed, the newest first."""
+PASS_FOLDER = "passes"
+"""Holds the sizes of trims in a folder of results that passed, and what they were made of."""
+PASS_FILE = re.compile(r"[0-9]{8}(?:\.made-of)?\.json", re.ASCII)
+FORMER_PASS_FILES = ("last-pass.json", "pass-before.json")
+"""What an earlier megtrim left in its place, the newest first."""

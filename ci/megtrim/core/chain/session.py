@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from megtrim.core.build_spec import Origin, Toolchain
 from megtrim.core.chain.graph import Task, tasks
+from megtrim.core.chain.made_of import MadeOf
 from megtrim.core.chain.result_store import StageFolder, Store
 from megtrim.core.chain.stage_result import StageResult
 from megtrim.core.checks.invocation import Invocation, Options
@@ -93,6 +94,8 @@ class TrimRequest(Value):
     origin: Origin = field(default_factory=Origin)
     remembers: bool = False
     """Whether it is compared with the last pass in its folder of results."""
+    made_of: MadeOf | None = None
+    """The files that it is made of, as they were at first; None: that is not known."""
     private: bool = False
     """What programs print about the sources is not for those who read the reports."""
     trends: tuple[SizeTrend, ...] = ()

@@ -36,8 +36,10 @@ class Options(Value):
     scenario: str | None = None
     baseline: Path | None = None
     """Sizes that growth is measured against, in place of those that the configuration names."""
-    against: str = ""
+    against: str | None = None
     """A commit whose sizes growth is measured against: its own word for ``baseline``."""
+    require_baseline: bool = False
+    """Refuse to trim where growth cannot be measured."""
     history: Path | None = None
     traces: tuple[Path, ...] = ()
     device: str | None = None

@@ -198,10 +198,15 @@ _TRIMMING = (
     ),
     click.option(
         "--against",
-        default="",
         metavar="REV",
-        help="Measure growth against the sizes of this commit: its committed `baseline`, a pass of"
-        " it here, or what its check on GitHub stored, with GITHUB_TOKEN.",
+        help="Measure growth against the sizes of this commit, or where you left this branch: its "
+        "committed `baseline`, a pass of it here, or what its check on GitHub stored, with "
+        "GITHUB_TOKEN.",
+    ),
+    click.option(
+        "--require-baseline",
+        is_flag=True,
+        help="Refuse to trim if there are no sizes that growth can be measured against.",
     ),
     history_option,
 )

@@ -20,7 +20,7 @@ from megtrim.core.chain.session import Session
 from megtrim.core.checks.invocation import BASELINE_FILE, Options
 from megtrim.core.checks.statuses import VerdictKind
 from megtrim.core.cli.echo import complain
-from megtrim.core.cli.environment import read_invocation
+from megtrim.core.cli.environment import open_processes, read_invocation
 from megtrim.core.cli.options import (
     PATH,
     accept_option,
@@ -35,6 +35,7 @@ from megtrim.core.cli.options import (
     trimming,
 )
 from megtrim.core.cli.session.each_toolchain import each_toolchain
+from megtrim.core.cli.session.made_of import finish
 from megtrim.core.cli.stage import run_chain
 from megtrim.core.config.config_id import split
 from megtrim.core.config.load import load_config
@@ -109,7 +110,7 @@ def trim(options: Options, models: tuple[Path, ...], no_gate: bool) -> int:
         if failure is None:
             _leave_report(session)
             if session.request.remembers and _has_passed(session):
-                remember_pass(session)
+                remember_pass(session, finish(session, open_processes()))
     except MegtrimError as error:
         error.complete(read_invocation(options).place)
         _leave_ending(error, options, no_gate=no_gate)

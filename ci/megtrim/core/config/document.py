@@ -122,6 +122,8 @@ class Document(Value):
     repeated: tuple[Problem, ...]
     sha256: str
     """Of the bytes of the file, or of all files."""
+    patterns: tuple[str, ...] = ()
+    """Of the files that hold models and scenarios."""
 
     def value(self, path: KeyPath) -> object:
         value: Any = self.data

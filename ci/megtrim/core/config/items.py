@@ -76,13 +76,20 @@ def read_items(document: Document, folder: Path) -> Document:
     if len(items.digests) == 1:
         return document
     digest = hashlib.sha256(" ".join(items.digests).encode()).hexdigest()
-    return replace(document, data=data, repeated=tuple(items.repeated), sha256=digest)
+    return replace(
+        document,
+        data=data,
+        repeated=tuple(items.repeated),
+        sha256=digest,
+        patterns=tuple(items.patterns),
+    )
 
 
 class _Items:
     def __init__(self, document: Document, folder: Path) -> None:
         self.digests = [document.sha256]
         self.repeated: list[Problem] = [*document.repeated]
+        self.patterns: list[str] = []
         self._document = document
         self._folder = folder
 
@@ -91,6 +98,7 @@ class _Items:
         names = _glob(self._folder, pattern) if isinstance(pattern, str) else []
         if not 0 < len(names) <= MOST_ITEMS:
             return section  # a list, or a pattern that is reported with all other mistakes
+        self.patterns.append(str(pattern))
         climbed = climb(str(pattern))
         items = [self._read(name, (*path, key, at)) for at, name in enumerate(names)]
         values = (_rebase(item.data, climbed) for item in items)

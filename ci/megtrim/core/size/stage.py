@@ -1,12 +1,10 @@
 """Stage `size`: the stripped artifacts, measured and compared with their budgets."""
 
-from collections.abc import Iterator, Mapping
-from contextlib import suppress
+from collections.abc import Collection, Mapping
 from pathlib import Path
 
-from megtrim.core.build_spec import REST_SUFFIX, Link, Origin, Variant
-from megtrim.core.chain.cleanup import is_replaceable
-from megtrim.core.chain.filenames import BYTE_TABLES_FILE, PASS_FILES, SIZES_FILE
+from megtrim.core.build_spec import REST_SUFFIX, Link, Variant
+from megtrim.core.chain.filenames import BYTE_TABLES_FILE, PASS_FOLDER, SIZES_FILE
 from megtrim.core.chain.graph import (
     LINKED,
     PLAIN,
@@ -18,8 +16,10 @@ from megtrim.core.chain.graph import (
     task_name,
     trims_plain_build,
 )
+from megtrim.core.chain.made_of import MadeOf
 from megtrim.core.chain.result_store import StageFolder, content_of
 from megtrim.core.chain.session import Session, TrimRequest, binary, binary_digest
+from megtrim.core.config.problems import listing
 from megtrim.core.config.units import Measure
 from megtrim.core.size import byte_tables
 from megtrim.core.size.aar import plan_aar, weigh_aar
@@ -42,6 +42,7 @@ from megtrim.core.size.growth.causes import (
     describe_causes,
     make_print,
 )
+from megtrim.core.size.passes import keep_pass, list_passes
 from megtrim.core.size.prices import PriceList, compare_prices, shorten
 from megtrim.core.size.results import SizeResult
 from megtrim.core.size.rows import FORMS, ArtifactSizes, VariantSize
@@ -51,7 +52,7 @@ from megtrim.libs.elf.components import are_unnamed
 from megtrim.libs.elf.sections import ElfFacts, read_elf
 from megtrim.libs.elf.symbol_table import read_linked
 from megtrim.libs.util.errors import InputError
-from megtrim.libs.util.files import sha256_file, write_atomically
+from megtrim.libs.util.files import sha256_file
 from megtrim.libs.util.strict_json import dump
 from megtrim.times.counts.use import Use
 
@@ -321,9 +322,30 @@ def _builds(task: Task, session: Session) -> list[tuple[str, StageFolder]]:
 def expect_usable_baseline(request: TrimRequest) -> Baseline | None:
     """Return the baseline before anything is built. Raises InputError."""
     chosen = _baseline_file(request)
+    found = None
     if chosen is not None and chosen[0].exists():
-        return _load_baseline(chosen, request)
-    return None
+        found = _load_baseline(chosen, request)
+    if request.options.require_baseline:
+        shown = "" if chosen is None else chosen[1]
+        _expect_baseline(found, request.config.artifacts, shown)
+    return found
+
+
+def _expect_baseline(found: Baseline | None, artifacts: Collection[str], shown: str) -> None:
+    why = ""
+    if not shown:
+        why = "none is named"
+    elif found is None:
+        why = f"there is no {shown}"
+    elif not found.sizes:
+        why = f"{shown} has no sizes: {found.source}"
+    elif not {artifact for artifact, _ in found.sizes}.intersection(artifacts):
+        has = listing(sorted({artifact for artifact, _ in found.sizes}))
+        why = f"{shown} has sizes of {has}, of no artifact of this configuration"
+    if why:
+        msg = f"--require-baseline: growth cannot be measured, because {why}"
+        hint = "bring the sizes.json of a run that passed, or leave --require-baseline out"
+        raise InputError(msg, hint=hint)
 
 
 def _load_baseline(chosen: tuple[Path, str], request: TrimRequest) -> Baseline:
@@ -363,36 +385,16 @@ def _choose_baseline(session: Session) -> tuple[Path, str] | None:
     return None
 
 
-def list_passes(root: Path, origin: Origin, *, quick: bool) -> list[tuple[Path, Baseline]]:
-    """Return those of the same kind of trim by the same configuration, the newest first."""
-    wanted = (quick, origin.project, origin.config)
-    return [
-        (path, passed)
-        for path, passed in _read_passes(root)
-        if (passed.quick, passed.origin.project, passed.origin.config) == wanted
-    ]
-
-
-def _read_passes(root: Path) -> Iterator[tuple[Path, Baseline]]:
-    for name in PASS_FILES:
-        with suppress(InputError):  # damaged or of another version: it cannot be compared with
-            yield root / name, load_sizes(root / name, shown=name)
-
-
-def remember_pass(session: Session) -> None:
-    """Keep the sizes of a trim that passed, and those of the pass before it."""
-    root = session.services.store.root
+def remember_pass(session: Session, made_of: MadeOf | None) -> None:
+    """Keep the sizes of a trim that passed. ``made_of``: None: it is not known."""
     sizes = session.results.done[SIZE].file(SIZES_FILE)
-    last, before = (root / name for name in PASS_FILES)
-    for file in (last, before):
-        if not is_replaceable(file):
-            session.services.console.warn(f"{file} holds no sizes: move it, so passes are kept")
-            return
-    if (former := dict(_read_passes(root)).get(last)) is not None:
-        if former.made_from == load_sizes(sizes, shown=SIZES_FILE).made_from:
-            return
-        write_atomically(before, last.read_text(encoding="utf-8"))
-    write_atomically(last, sizes.read_text(encoding="utf-8"))
+    store = session.services.store
+    try:
+        store.claim(PASS_FOLDER)
+    except InputError as error:
+        session.services.console.warn(f"{error.message}: no pass is kept")
+        return
+    keep_pass(store.root, sizes, made_of)
 
 
 def _baseline_file(request: TrimRequest) -> tuple[Path, str] | None:

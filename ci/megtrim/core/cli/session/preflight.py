@@ -87,9 +87,13 @@ def expect_repeatable(loaded: LoadedConfig) -> None:
 
 
 def list_named_files(loaded: LoadedConfig) -> tuple[Path, ...]:
+    return tuple(sorted(loaded.resolve(each).resolve() for each in list_written_files(loaded)))
+
+
+def list_written_files(loaded: LoadedConfig) -> set[Path]:
+    """Return the files of models and scenarios, and what they name, as it is written."""
     written = (Path(each) for each in loaded.item_files)
-    files = {*written, *(file for _, file, _ in _named_files(loaded))}
-    return tuple(sorted(loaded.resolve(each).resolve() for each in files))
+    return {*written, *(file for _, file, _ in _named_files(loaded))}
 
 
 def _named_files(loaded: LoadedConfig) -> Iterator[tuple[KeyPath, Path, _Read]]:

@@ -2,12 +2,14 @@
 
 import os
 import platform
+from collections.abc import Collection
 from dataclasses import replace
 from pathlib import Path
 
 from megtrim.core.build_spec import Origin, Relocations, Toolchain, Variant
 from megtrim.core.chain.filenames import FINAL_FOLDER
 from megtrim.core.chain.graph import BASE, BASE_REDUCED, PLAIN, REDUCED, Stage, task_name
+from megtrim.core.chain.made_of import MadeOf
 from megtrim.core.chain.result_store import StageFolder, Store
 from megtrim.core.chain.session import Services, Session, TaskResults, TrimRequest, open_durations
 from megtrim.core.checks.invocation import DEFAULT_OUT, Options
@@ -37,6 +39,7 @@ from megtrim.core.cli.session.device_specs import (
     standing_for,
     sysroot_of,
 )
+from megtrim.core.cli.session.made_of import gather
 from megtrim.core.cli.session.preflight import (
     expect_known_folders,
     expect_known_options,
@@ -104,19 +107,21 @@ def open_session(options: Options, *, writes: bool = True) -> Session:
         # Refused now, not after an hour of building.
         committed_keepset.read_committed(loaded, engine)
     warnings = expect_runnable_models(loaded, engine)
-    if options.against and writes:
-        from megtrim.core.cli.session.against import leave_sizes  # with requests
-
-        options = replace(options, baseline=leave_sizes(options, loaded, processes, console))
     console.note("looking for compilers and devices")
     place = _place(loaded, processes, options)
     toolchain = attach_image(find_toolchain(loaded, place), place)
     if toolchain.ndk:
         expect_plain(Path(toolchain.ndk), "the NDK", script=True, hint="move it to a folder")
+    own = open_applications(loaded, processes)
+    trees = (engine.checkout, *own.values())
+    made_of = None
+    if writes:
+        options, made_of = _settle_baseline(options, loaded, trees, toolchain, processes, console)
     jobs = options.jobs or loaded.config.toolchain.jobs or os.cpu_count() or 1
     devices, emulators = _devices(loaded, toolchain, (processes, place), options, console)
     base = _find_base(options, console)
     request = _make_request(options, loaded, processes, console, has_base=bool(base))
+    request = replace(request, made_of=made_of)
     setting = f"{loaded.config.engine.kind} {toolchain.kind} {toolchain.target} {jobs}"
     services = Services(
         engine=engine,
@@ -133,11 +138,11 @@ def open_session(options: Options, *, writes: bool = True) -> Session:
         emulators=emulators,
         store=Store(options.results, earlier=options.reuse, say=console.say, warn=console.warn),
         console=console,
-        applications=open_applications(loaded, processes),
+        applications=own,
     )
     results = TaskResults(done=base)
     session = Session(request=request, services=services, results=results)
-    expect_known_folders(loaded, (engine.checkout, *session.services.applications.values()))
+    expect_known_folders(loaded, trees)
     applications.expect_buildable(session)
     for warning in (*warnings, *applications.warn_of_libraries(session)):
         console.warn(warning)
@@ -145,6 +150,30 @@ def open_session(options: Options, *, writes: bool = True) -> Session:
     switches.expect_switchable(session, variants.make_spec(session, Variant.PLAIN, {}))
     size_options.expect_usable(session)
     return session
+
+
+def _settle_baseline(
+    options: Options,
+    loaded: LoadedConfig,
+    trees: Collection[Checkout],
+    toolchain: Toolchain,
+    processes: ProcessRunner,
+    console: Console,
+) -> tuple[Options, MadeOf | None]:
+    """Return the options with the baseline that they name, and what the trim is to be made of.
+
+    In a job, that is not known: whoever proposes a change may plant a pass there.
+    """
+    origin = read_origin(loaded.path, processes, name=options.config.name)
+    made_of = None
+    if not is_in_job():
+        made_of = gather(loaded, options, origin, trees, toolchain, processes)
+    if options.against is None:
+        return options, made_of
+    from megtrim.core.cli.session.against import leave_sizes  # with requests
+
+    baseline = leave_sizes(options, loaded, origin, made_of, processes, console)
+    return replace(options, baseline=baseline), made_of
 
 
 def _make_request(
@@ -203,7 +232,7 @@ def _find_base(options: Options, console: Console) -> dict[str, StageFolder]:
 
 
 def _refuse_contradictions(options: Options) -> None:
-    if options.against and options.baseline:
+    if options.against is not None and options.baseline is not None:
         msg = "--against and --baseline both name what growth is measured against"
         raise InputError(msg, hint="leave one of them out")
     if options.committed and options.quick:
