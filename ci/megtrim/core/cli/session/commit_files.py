@@ -116,7 +116,7 @@ class CommitFiles:
                 for blob, whole, pointer in _read_batch(stream):
                     for is_link in links.get(blob, ()):
                         self._digests[blob, is_link] = _name_digests(whole, pointer, is_link)
-        if any(blob not in {known for known, _ in self._digests} for blob in links):
+        if not links.keys() <= {blob for blob, _ in self._digests}:
             self.unknown.append(f"some objects of {repository} are not on this machine")
 
     def _ask(self, folder: Path, *arguments: str) -> bytes | None:

@@ -1,51 +1,33 @@
-import os
-from collections.abc import Iterator
-from dataclasses import replace
+"""Baselines that are lost, wrong or another's: none is measured against without a word."""
+
+import shutil
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from megtrim.core.build_spec import Origin
 from megtrim.core.checks.invocation import Options
-from megtrim.core.cli.session.against import ask_github, leave_sizes
-from megtrim.core.config.load import load_config
-from megtrim.core.size.baseline import dump_sizes, load_sizes
+from megtrim.core.cli.session.against import ask_github
+from megtrim.core.cli.session.revision import Revision
+from megtrim.core.size.baseline import dump_sizes
 from megtrim.core.size.budgets import Baseline
-from megtrim.libs.util.console import Console
 from megtrim.libs.util.errors import InfrastructureFailure, InputError
 from megtrim.libs.util.process import ProcessRunner
 from support.github_double import GithubDouble
-from support.source_forge import SourceForge
-from unit.core.trim.stages.support import CONFIG
+from unit.core.cli.session.commits import CONFIG, FILES, KEY, Team, write
 from unit.hosting.github.support import TOKEN
-from unit.hosting.github.test_baselines import SIZES, Team, team
+from unit.hosting.github.test_baselines import SIZES, team
+from unit.hosting.github.test_baselines import Team as GithubTeam
 
 __all__ = ["team"]
 
-KEY = ("load_and_run", "reduced")
 ORIGIN = Origin(project="app", config="megtrim.yaml")
+BASELINE = "baseline: sizes.json\n"
 
 
-class Project:
-    def __init__(self, root: Path) -> None:
-        self.forge = SourceForge(root)
-        self.folder = root / "work/app"
-        self.out = root / "out"
-        self.out.mkdir()
-
-    def commit(self, size_bytes: int, more: str = "") -> str:
-        sizes = dump_sizes(Baseline(sizes={KEY: size_bytes}))
-        files = {"m.mge": "", "megtrim.yaml": CONFIG + more, "sizes.json": sizes}
-        return self.forge.commit("app", files)
-
-    def find(self, rev: str) -> tuple[str, int]:
-        options = Options(out=self.out, against=rev)
-        loaded = load_config(self.folder / "megtrim.yaml")
-        processes = ProcessRunner({"PATH": os.environ["PATH"]})
-        with (self.out / "log").open("w") as log:
-            file = leave_sizes(options, loaded, processes, Console(log, quiet=True))
-        found = load_sizes(file, shown="against.json")
-        return found.source, found.sizes[KEY]
+def sizes(size_bytes: int, *, quick: bool = False) -> str:
+    return dump_sizes(Baseline(sizes={KEY: size_bytes}, quick=quick))
 
 
 @pytest.fixture
@@ -54,55 +36,228 @@ def github() -> Iterator[GithubDouble]:
         yield double
 
 
+class Project(Team):
+    def commit_sizes(self, size_bytes: int, *, quick: bool = False) -> str:
+        write(self.folder / "sizes.json", sizes(size_bytes, quick=quick))
+        return self.commit("add", "--all")
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    project = Project(tmp_path_factory.mktemp("made") / "app")
+    project.start({**FILES, "megtrim.yaml": CONFIG + BASELINE, "sizes.json": sizes(100)})
+    project.git("tag", "v1")
+    project.git("checkout", "--quiet", "-b", "mine")
+    project.commit()
+    project.git("checkout", "--quiet", "main")
+    project.commit_sizes(50)
+    project.git("checkout", "--quiet", "mine")
+    return project.folder
+
+
 @pytest.fixture
-def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
-    monkeypatch.delenv("CI", raising=False)
-    return Project(tmp_path)
+def project(made: Path, tmp_path: Path) -> Project:
+    """Its branch ``mine`` left main, which then went on."""
+    return Project(shutil.copytree(made, tmp_path / "app"))
 
 
-def test_the_committed_sizes_of_a_commit_are_found(project: Project) -> None:
-    first = project.commit(100, "baseline: sizes.json\n")
-    project.commit(200, "baseline: sizes.json\n")
-    project.forge.git("-C", str(project.folder), "tag", "v1", first)
+def test_a_branch_counts_as_where_this_one_left_it(project: Project) -> None:
+    first = project.git("rev-parse", "v1")
+
+    source, size_bytes = project.find("main")
+    assert (source, size_bytes) == (f"main at {first[:12]}, its merge base, its sizes.json", 100)
+    assert any("main has gone on by 1 commit since" in line for line in project.said)
+
+
+def test_a_tag_or_a_commit_counts_as_it_is(project: Project) -> None:
+    first = project.git("rev-parse", "v1")
+    tip = project.git("rev-parse", "main")
 
     assert project.find("v1") == (f"v1 at {first[:12]}, its sizes.json", 100)
     assert project.find(first[:9]) == (f"{first[:9]}, its sizes.json", 100)
-    assert project.find("main")[1] == 200
+    assert project.said == []
+    assert project.find(tip)[1] == 50
+    assert any("has 1 commit that this branch has not" in line for line in project.said)
 
 
-def test_a_pass_of_the_commit_counts(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
-    """If it was of the same configuration, had no other changes, and is not from before a job."""
-    sha = project.commit(100)
-    passed = Baseline(sizes={KEY: 300}, origin=replace(ORIGIN, commit=sha))
-    others = (
-        replace(passed, origin=replace(passed.origin, changed=True)),
-        replace(passed, origin=replace(passed.origin, config="other.yaml")),
-        replace(passed, quick=True),
-    )
-    last = project.out / "last-pass.json"
-    before = project.out / "pass-before.json"
-    last.write_text(dump_sizes(passed), encoding="utf-8")
+def fetch(project: Project) -> None:
+    project.git("fetch", "--quiet", ".", "main")
 
-    for other in others:
-        before.write_text(last.read_text("utf-8"), encoding="utf-8")
-        last.write_text(dump_sizes(other), encoding="utf-8")
-        assert project.find("main") == (f"main at {sha[:12]}, which passed on this machine", 300)
-        before.unlink()
-        with pytest.raises(InputError, match=f"--against main: found no sizes of {sha[:12]}"):
-            project.find("main")
-        last.write_text(dump_sizes(passed), encoding="utf-8")
-    monkeypatch.setenv("CI", "true")
+
+def track(project: Project) -> None:
+    project.git("update-ref", "refs/remotes/origin/main", "main")
+    project.git("symbolic-ref", "refs/remotes/origin/HEAD", "refs/remotes/origin/main")
+    project.git("config", "remote.origin.url", "../x")
+    project.git("config", "remote.origin.fetch", "+refs/heads/*:refs/remotes/origin/*")
+    project.git("config", "branch.mine.remote", "origin")
+    project.git("config", "branch.mine.merge", "refs/heads/main")
+
+
+def detach(project: Project) -> None:
+    project.git("checkout", "--quiet", "--detach")
+
+
+def slash(project: Project) -> None:
+    project.git("branch", "--move", "main", "release/1.2")
+
+
+def merge(project: Project) -> None:
+    project.git("merge", "--quiet", "--no-edit", "main")
+
+
+def stale(project: Project) -> None:
+    """What lies in the tree is not the baseline that the commit has."""
+    write(project.folder / "sizes.json", sizes(7))
+
+
+BRANCHES: dict[str, tuple[Callable[[Project], object], str, int]] = {
+    "a remote's branch": (track, "origin/main", 100),
+    "a remote": (track, "origin", 100),
+    "an upstream": (track, "@{upstream}", 100),
+    "what was fetched": (fetch, "FETCH_HEAD", 100),
+    "a detached head": (detach, "main", 100),
+    "this very branch": (detach, "HEAD", 100),
+    "a branch with a slash": (slash, "release/1.2", 100),
+    "a whole name": (slash, "refs/heads/release/1.2", 100),
+    "a branch that was merged": (merge, "main", 50),
+    "the commit before a tip": (stale, "main~1", 100),
+    "another file in the tree": (stale, "main", 100),
+}
+
+
+@pytest.mark.parametrize("what", BRANCHES)
+def test_each_way_to_name_a_branch(project: Project, what: str) -> None:
+    change, rev, expected = BRANCHES[what]
+    change(project)
+
+    assert project.find(rev)[1] == expected
+
+
+def orphan(project: Project) -> None:
+    project.git("checkout", "--quiet", "--orphan", "new")
+    write(project.folder / "README.md", "new")
+    project.commit("add", "--all")
+
+
+def cut(project: Project) -> None:
+    """As a job's checkout has it: the last commit of each branch."""
+    shallow = f"{project.git('rev-parse', 'mine')}\n{project.git('rev-parse', 'main')}\n"
+    write(project.folder / ".git/shallow", shallow)
+
+
+def confuse(project: Project) -> None:
+    project.git("tag", "main", "v1")
+
+
+def break_sizes(text: str) -> Callable[[Project], object]:
+    def change(project: Project) -> None:
+        write(project.folder / "sizes.json", text)
+        project.commit("add", "--all")
+
+    return change
+
+
+def nothing(_: Project) -> None:
+    pass
+
+
+REFUSED: dict[str, tuple[Callable[[Project], object], str, str, str]] = {
+    "an empty name": (nothing, "", "--against: found nothing", "a variable"),
+    "a blank name": (nothing, " \n", "--against: found nothing", "a variable"),
+    "a typo": (nothing, "mainn", "found no such commit", "did you mean main?"),
+    "a remote's name left out": (
+        lambda project: (track(project), slash(project)),
+        "main",
+        "found no such commit",
+        "did you mean origin/main?",
+    ),
+    "an option": (nothing, "--output=x", "found no such commit", "name a commit"),
+    "a file": (nothing, "main:megtrim.yaml", "found no such commit", "name a commit"),
+    "a range": (nothing, "main..mine", "found no such commit", "name a commit"),
+    "a merge base of two": (nothing, "main...mine", "found no such commit", "name a commit"),
+    "a command": (nothing, "$(id)", "found no such commit", "name a commit"),
+    "a gone commit": (nothing, "1" * 40, "found no such commit", "name a commit"),
+    "a branch and a tag": (confuse, "main", "found refs/heads/main and refs/tags/main", "refs/"),
+    "no common commit": (orphan, "main", "have no commit in common", "the commit itself"),
+    "a shallow clone": (cut, "main", "have no commit in common", "git fetch --unshallow"),
+    "a shallow clone's past": (cut, "v9", "found no such commit", "git fetch --unshallow"),
+    "a damaged baseline": (break_sizes("{"), "mine", "sizes.json of mine at", ""),
+    "a baseline that is a pointer": (
+        break_sizes("version https://git-lfs.github.com/spec/v1\n"),
+        "mine",
+        "sizes.json of mine at",
+        "",
+    ),
+    "a baseline with both sides": (
+        break_sizes("<<<<<<< a\n=======\n>>>>>>> b\n"),
+        "mine",
+        "unresolved merge conflict",
+        "git checkout --ours",
+    ),
+}
+
+
+@pytest.mark.parametrize("what", REFUSED)
+def test_what_names_no_sizes_is_refused(project: Project, what: str) -> None:
+    change, rev, expected, hint = REFUSED[what]
+    change(project)
+    with pytest.raises(InputError) as refused:
+        project.find(rev)
+
+    assert expected in refused.value.message
+    assert hint in (refused.value.hint or "")
+    assert not (project.folder / "x").exists()
+
+
+def test_a_commit_before_the_baseline_has_its_pass(project: Project) -> None:
+    """Where the committed sizes are of another kind, too."""
+    project.git("rm", "--quiet", "--cached", "sizes.json")
+    first = project.commit()
+    project.trim(300)
+    assert project.find(first)[1] == 300
+    project.git("tag", "v2", project.commit_sizes(9, quick=True))
+    assert project.find("v2")[1] == 300
+
+
+def test_a_pass_counts_on_a_machine_of_ones_own(project: Project) -> None:
+    """In a job, whoever proposes a change may have planted it."""
+    project.git("rm", "--quiet", "--cached", "sizes.json")
+    sha = project.commit()
+    project.trim(300)
+    assert project.find(sha)[1] == 300
+
     with pytest.raises(InputError, match="found no sizes of"):
-        project.find("main")
+        project.find(sha, in_job=True)
 
 
-@pytest.mark.parametrize("rev", ["gone", "--output=x", "main:megtrim.yaml", "$(id)", "a b"])
-def test_what_is_no_commit_is_refused(project: Project, rev: str) -> None:
-    project.commit(100)
+def test_another_configuration_has_no_pass_of_it(project: Project) -> None:
+    text = CONFIG.replace("keep_set: keep", "keep_set: keep-2")
+    write(project.folder / "other.yaml", text)
+    write(project.folder / "megtrim.yaml", CONFIG)
+    sha = project.commit("add", "--all")
+    project.trim(300)
+    project.config = "other.yaml"
+
+    with pytest.raises(InputError, match=r"it was a full trim of megtrim\.yaml"):
+        project.find(sha)
+
+
+def test_a_repository_of_another_team_has_no_pass_of_it(project: Project, tmp_path: Path) -> None:
+    project.trim(300)
+    other = Team(tmp_path / "other")
+    other.start({**FILES, "models/a.mge": "theirs"})
+    (project.out).rename(other.out)
+
+    with pytest.raises(InputError, match=r"megtrim\.yaml, models/a\.mge are not as the commit"):
+        other.find("main")
+
+
+def test_outside_of_a_repository_nothing_is_found(tmp_path: Path) -> None:
+    for path, text in FILES.items():
+        write(tmp_path / "app" / path, text)
 
     with pytest.raises(InputError, match="found no such commit in the repository"):
-        project.find(rev)
-    assert not (project.folder / "x").exists()
+        Team(tmp_path / "app").find("main")
 
 
 @pytest.mark.parametrize(
@@ -115,14 +270,26 @@ def test_what_is_no_commit_is_refused(project: Project, rev: str) -> None:
     ],
 )
 def test_what_the_check_of_a_commit_stored_is_asked_for_with_a_token(
-    team: Team, remote: str, token: str, expected: str
+    team: GithubTeam, remote: str, token: str, expected: str
 ) -> None:
     team.store(days_ago=2)
     processes = ProcessRunner({"GITHUB_API_URL": team.github.url, "GITHUB_TOKEN": token})
+    revision = Revision(sha=team.base, shown="main")
     try:
-        found = ask_github(team.base, Options(against="main"), ORIGIN, processes, remote)
+        found = ask_github(revision, Options(against="main"), ORIGIN, processes, remote)
     except (InputError, InfrastructureFailure) as error:
         assert expected and expected in error.message
         return
     assert (found.sizes, expected) == (SIZES, "")
     assert found.source.startswith(f"main at {team.base[:12]}, this very commit, stored ")
+
+
+def test_what_another_commit_stored_is_not_asked_for(team: GithubTeam) -> None:
+    """Neither the last one before it, nor that of the branch's end."""
+    team.store(of="first", days_ago=2)
+    processes = ProcessRunner({"GITHUB_API_URL": team.github.url, "GITHUB_TOKEN": TOKEN})
+    revision = Revision(sha=team.base, shown="main")
+    remote = "https://github.com/acme/phone"
+
+    with pytest.raises(InputError, match=f"has no sizes of {team.base[:12]}.*{team.first[:12]}"):
+        ask_github(revision, Options(against="main"), ORIGIN, processes, remote)
