@@ -14,6 +14,7 @@ import pytest
 import yaml
 from junitparser import JUnitXml
 from pytest_httpserver import HTTPServer
+from werkzeug import Request, Response
 
 from integration.conftest import MakeProject
 from megtrim.core.config.caller_workflows import Kit, gitlab_pipeline
@@ -96,6 +97,45 @@ def test_an_engine_in_a_submodule_is_fetched_with_its_own(tmp_path: Path) -> Non
     assert parts == sorted(str(checkout / "engine" / path) for path in needed)
 
 
+BRANCHES = {"main": "main", "release/1.2": "release%2F1.2", "fix-#7": "fix-%237", "a%b": "a%25b"}
+
+
+@pytest.mark.parametrize("branch", BRANCHES)
+def test_the_baseline_is_that_of_the_branch_that_a_change_goes_to(
+    tmp_path: Path, httpserver: HTTPServer, branch: str
+) -> None:
+    """Jenkins' job has the branch's name with these characters escaped, its URL once more."""
+    asked: list[str] = []
+
+    def answer(request: Request) -> Response:
+        asked.append(request.environ["REQUEST_URI"])
+        return Response("{}")
+
+    httpserver.expect_request(re.compile(".*")).respond_with_handler(answer)
+    escaped = BRANCHES[branch]
+    doubly = escaped.replace("%", "%25")
+    server = {"CI_API_V4_URL": httpserver.url_for("/api/v4"), "CI_PROJECT_ID": "7"}
+    target = {"CI_MERGE_REQUEST_TARGET_BRANCH_NAME": branch, "CI_DEFAULT_BRANCH": "main"}
+    for job in ({"CI_COMMIT_BRANCH": branch}, target):
+        run(BASELINE, tmp_path, **server, CI_JOB_TOKEN="x", **job)
+    builds = (
+        {"BRANCH_NAME": branch, "JOB_URL": httpserver.url_for(f"/job/app/job/{doubly}/")},
+        {
+            "BRANCH_NAME": "PR-7",
+            "CHANGE_TARGET": branch,
+            "JOB_URL": httpserver.url_for("/job/app/job/PR-7/"),
+        },
+    )
+    for build in builds:
+        run(JENKINS_BASELINE, tmp_path, **build)
+
+    gitlab = (
+        f"/api/v4/projects/7/jobs/artifacts/{escaped}/raw/megtrim-out/final/sizes.json?job=megtrim"
+    )
+    jenkins = f"/job/app/job/{doubly}/lastSuccessfulBuild/artifact/megtrim-out/final/sizes.json"
+    assert asked == [gitlab, gitlab, jenkins, jenkins]
+
+
 def test_the_commands_trim_and_judge(
     make_project: MakeProject, tmp_path: Path, httpserver: HTTPServer
 ) -> None:
@@ -126,7 +166,7 @@ def test_the_commands_trim_and_judge(
     ).respond_with_data(dump_sizes(Baseline(sizes={("load_and_run", "reduced"): 1})))
     server = {"CI_API_V4_URL": httpserver.url_for("/api/v4"), "CI_PROJECT_ID": "7"}
     for branch, statuses in (("none-yet", [0, 0]), ("main", [0, 1])):
-        job = {**server, "CI_JOB_TOKEN": "of-the-job", "CI_DEFAULT_BRANCH": branch}
+        job = {**server, "CI_JOB_TOKEN": "of-the-job", "CI_COMMIT_BRANCH": branch}
         assert [run(command, checkout, **job).rc for command in (CLEAN, BASELINE)] == [0, 0]
         assert [run(command, checkout).rc for command in SCRIPT] == statuses
     assert JUnitXml.fromfile(str(final / "junit.xml")).failures == 1

@@ -173,8 +173,10 @@ megtrim:
     - megtrim ci sources fetch . --trusted . --url "$CI_PROJECT_URL"{given}
     - rm -f baseline.json
     - >-
+      BRANCH=$(printf %s "${{CI_MERGE_REQUEST_TARGET_BRANCH_NAME:-$CI_COMMIT_BRANCH}}"
+      | sed -e s,%,%25,g -e s,#,%23,g -e s,/,%2F,g);
       curl --fail --silent --show-error --header "JOB-TOKEN: $CI_JOB_TOKEN" --output baseline.json
-      "$CI_API_V4_URL/projects/$CI_PROJECT_ID/jobs/artifacts/$CI_DEFAULT_BRANCH/raw/megtrim-out/final/sizes.json?job=megtrim"
+      "$CI_API_V4_URL/projects/$CI_PROJECT_ID/jobs/artifacts/$BRANCH/raw/megtrim-out/final/sizes.json?job=megtrim"
       || echo "no baseline"
   script:
     - megtrim trim --committed --no-gate --baseline baseline.json{given}
@@ -191,6 +193,7 @@ megtrim:
   rules:
     - if: $CI_PIPELINE_SOURCE == "merge_request_event"
     - if: $CI_COMMIT_BRANCH == $CI_DEFAULT_BRANCH
+    - if: $CI_COMMIT_BRANCH && $CI_COMMIT_REF_PROTECTED == "true"
 """
 
 

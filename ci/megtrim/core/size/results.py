@@ -6,12 +6,13 @@ from megtrim.core.chain.graph import SIZE
 from megtrim.core.chain.session import Session, TaskResults, TrimRequest
 from megtrim.core.chain.stage_result import StageResult
 from megtrim.core.checks.check import Check
-from megtrim.core.checks.statuses import CheckStatus
+from megtrim.core.checks.statuses import CheckKind, CheckStatus
 from megtrim.core.config.problems import Place
 from megtrim.core.config.units import PEAK, WORK
 from megtrim.core.size.growth.causes import Cause, CauseNote
 from megtrim.core.size.rows import ArtifactSizes, BudgetRow, budget_checks, name_subject
 from megtrim.libs.util.errors import EXIT_PASS, ProductFailure
+from megtrim.libs.util.wording import count
 
 
 class SizeResult(StageResult):
@@ -26,6 +27,24 @@ class SizeResult(StageResult):
     def exit_code(self) -> int:
         exceeded = any(budget.status is CheckStatus.FAIL for budget in self.budgets)
         return ProductFailure.exit_code if exceeded else EXIT_PASS
+
+
+NO_BASELINE = "none: "
+"""What stands before the reason why there are no sizes to compare with."""
+
+
+def warn_of_growth(found: SizeResult) -> tuple[str, ...]:
+    """Return a line if growth is limited, and the sizes that it is limited against are missing."""
+    unchecked = [
+        row
+        for row in found.budgets
+        if row.kind is CheckKind.GROWTH and row.max_bytes is not None and row.used_bytes is None
+    ]
+    if not unchecked or not found.baseline.startswith(NO_BASELINE):
+        return ()
+    why = found.baseline.removeprefix(NO_BASELINE)
+    limits = count(len(unchecked), "limit")
+    return (f"{limits} of growth not checked: {why}; --require-baseline refuses that",)
 
 
 _NOTHING = SizeResult(artifacts=(), budgets=(), baseline="")

@@ -44,7 +44,7 @@ from megtrim.core.size.growth.causes import (
 )
 from megtrim.core.size.passes import keep_pass, list_passes
 from megtrim.core.size.prices import PriceList, compare_prices, shorten
-from megtrim.core.size.results import SizeResult
+from megtrim.core.size.results import NO_BASELINE, SizeResult
 from megtrim.core.size.rows import FORMS, ArtifactSizes, VariantSize
 from megtrim.core.size.use import list_rows
 from megtrim.core.trim.builds.links import locate_named, locate_unstripped
@@ -362,7 +362,7 @@ def _baseline(session: Session) -> Baseline | None:
     path, shown = chosen
     if not _is_there(path, session.request):
         session.services.console.warn(f"there is no baseline {shown}, so growth is not measured")
-        return Baseline(source=f"none: there is no {shown}", sizes={})
+        return Baseline(source=f"{NO_BASELINE}there is no {shown}", sizes={})
     return _load_baseline(chosen, session.request)
 
 

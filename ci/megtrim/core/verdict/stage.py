@@ -36,7 +36,7 @@ from megtrim.core.proof.scenario_results import (
     scenario_results,
 )
 from megtrim.core.size.budgets import ending, warn_early
-from megtrim.core.size.results import budget_places, size_result
+from megtrim.core.size.results import budget_places, size_result, warn_of_growth
 from megtrim.core.trim.builds.applications import warn_of_libraries
 from megtrim.core.trim.committed_keepset import digest_committed, keep_set_checks, list_retrained
 from megtrim.core.trim.keepset_usage import (
@@ -314,5 +314,6 @@ def _warnings(session: Session) -> tuple[str, ...]:
         *warn_of_libraries(session),
         *list_larger(size_result(session.results).artifacts, session.request.config.trim.level),
         *warn_early(size_result(session.results).budgets),
+        *warn_of_growth(size_result(session.results)),
         *ending(session.request.config.waivers, session.request.today),
     )
