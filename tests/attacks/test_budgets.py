@@ -172,7 +172,7 @@ def test_a_last_pass_that_was_planted(arena: Arena, monkeypatch: pytest.MonkeyPa
     arena.start("honest")
     arena.trim()
     limit(arena, growth="1 B", max="64 MiB")
-    last = arena.project.out / "last-pass.json"
+    last = arena.project.out / "passes/00000001.json"
     planted = json.loads(last.read_text(encoding="utf-8"))
     planted["artifacts"] = {ARTIFACT: {"reduced": 10**9}}
     planted |= {"parts": {}, "inputs": {}}

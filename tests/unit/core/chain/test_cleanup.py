@@ -95,6 +95,9 @@ def test_all_leaves_nothing(shell: Shell, out: Path) -> None:
     touch(Store(out).claim("ccache") / "a")
     for name in ("last-pass.json", "arm64/pass-before.json", "against.json"):
         (out / name).write_text('{"version": 1, "artifacts": {}}', encoding="utf-8")
+    passes = Store(out).claim("passes")
+    for name in ("00000001.json", "00000001.made-of.json"):
+        touch(passes / name)
     shell("clean", "--all").expect(0)
 
     assert not out.exists()

@@ -21,7 +21,8 @@ from megtrim.core.size.baseline import dump_sizes
 from megtrim.core.size.budgets import Baseline
 from megtrim.core.size.byte_table import make_table
 from megtrim.core.size.growth.causes import ORDERS, Cause
-from megtrim.core.size.results import SizeResult, budget_checks_of, size_result
+from megtrim.core.size.passes import list_pass_files
+from megtrim.core.size.results import SizeResult, budget_checks_of, size_result, warn_of_growth
 from megtrim.core.trim.results import BuildResult, ReduceResult
 from megtrim.libs.elf.symbol_names import readable
 from megtrim.libs.util.errors import InputError
@@ -423,7 +424,7 @@ def test_growth_is_measured_against_the_last_pass_of_something_else(tmp_path: Pa
         now.results.done[REDUCED] = named(tmp_path / f"built-{size_bytes}", size_bytes)
         result = weigh(now, task)
         if passes:
-            size.remember_pass(now)
+            size.remember_pass(now, None)
         grown = [each.growth_bytes for each in result.artifacts[0].sizes if each.growth_bytes]
         return f"{result.baseline} {grown}"
 
@@ -433,6 +434,79 @@ def test_growth_is_measured_against_the_last_pass_of_something_else(tmp_path: Pa
     first = "the last pass on this machine, at 000000000000"
     second = f"{first} with uncommitted changes"
     assert seen == [*[" []"] * 2, *[f"{first} [104]"] * 2, *[f"{second} [104]"] * 3, " []"]
-    for name in ("last-pass.json", "pass-before.json"):
-        (root / name).write_text("{", encoding="utf-8")
+    kept = list_pass_files(root)
+    assert len(kept) == 4
+    for path in kept:
+        path.write_text("{", encoding="utf-8")
     assert trim(600) == " []"
+
+
+def test_passes_of_an_earlier_megtrim_are_compared_with(tmp_path: Path) -> None:
+    """The first trim after an upgrade is not without a baseline."""
+    now, task, _ = opened(tmp_path)
+    now = changed(now, remembers=True)
+    baseline(now.services.store.root / "pass-before.json", plain=1)
+    found = Baseline(sizes={("load_and_run", "plain"): 2}, origin=now.request.origin)
+    (now.services.store.root / "last-pass.json").write_text(dump_sizes(found), encoding="utf-8")
+    (now.services.store.root / "pass-before.json").unlink()
+
+    assert weigh(now, task).baseline == "the last pass on this machine"
+
+
+LOST = {
+    "none is named": ("", "", "none is named"),
+    "a file that is not there": ("", "gone.json", "there is no "),
+    "a configured one that is not there": ("baseline: gone.json\n", "", "there is no gone.json"),
+    "one without sizes": ("", dump_sizes(Baseline(sizes={}, source="none: no run")), "no sizes"),
+    "another program's": (
+        "",
+        dump_sizes(Baseline(sizes={("other", "reduced"): 1})),
+        "sizes of other, of no artifact of this configuration",
+    ),
+}
+
+
+@pytest.mark.parametrize("what", LOST)
+def test_a_baseline_that_must_exist_does_or_nothing_is_built(tmp_path: Path, what: str) -> None:
+    more, text, expected = LOST[what]
+    now, _, _ = opened(tmp_path, more=more)
+    given = None
+    if text:
+        given = tmp_path / "given.json"
+        if text.startswith("{"):
+            given.write_text(text, encoding="utf-8")
+    request = changed(now, baseline=given).request
+
+    assert size.expect_usable_baseline(request) is None or text
+    asked = changed(now, baseline=given, require_baseline=True).request
+    with pytest.raises(InputError, match=f"--require-baseline: growth cannot be .*{expected}"):
+        size.expect_usable_baseline(asked)
+
+
+def test_a_baseline_that_must_exist_and_does_is_used(tmp_path: Path) -> None:
+    given = baseline(tmp_path / "given.json", reduced=1)
+    now, _, _ = opened(tmp_path, baseline=given, require_baseline=True)
+
+    found = size.expect_usable_baseline(now.request)
+    assert found is not None
+    assert found.source == str(given)
+
+
+@pytest.mark.parametrize(
+    ("limits", "baseline", "expected"),
+    [
+        ("growth: 1 KiB", "none: no run on main has stored one yet", "1 limit of growth not"),
+        ("growth: 1 KiB, max: 1 MiB", "none: there is no b.json", "there is no b.json"),
+        ("warn_growth: 1 KiB, max: 1 MiB", "none: there is no b.json", ""),
+        ("max: 1 MiB", "none: there is no b.json", ""),
+        ("growth: 1 KiB", "", ""),
+    ],
+)
+def test_the_verdict_warns_of_a_lost_baseline(
+    tmp_path: Path, limits: str, baseline: str, expected: str
+) -> None:
+    now, task, _ = opened(tmp_path, more=f"budgets: [{{artifact: load_and_run, {limits}}}]\n")
+    found = replace(weigh(now, task), baseline=baseline)
+
+    assert expected in "".join(warn_of_growth(found))
+    assert bool(warn_of_growth(found)) is bool(expected)

@@ -116,7 +116,7 @@ def open_session(options: Options, *, writes: bool = True) -> Session:
     trees = (engine.checkout, *own.values())
     made_of = None
     if writes:
-        options, made_of = _settle_baseline(options, loaded, trees, toolchain, processes, console)
+        options, made_of = settle_baseline(options, loaded, trees, toolchain, processes, console)
     jobs = options.jobs or loaded.config.toolchain.jobs or os.cpu_count() or 1
     devices, emulators = _devices(loaded, toolchain, (processes, place), options, console)
     base = _find_base(options, console)
@@ -152,7 +152,7 @@ def open_session(options: Options, *, writes: bool = True) -> Session:
     return session
 
 
-def _settle_baseline(
+def settle_baseline(
     options: Options,
     loaded: LoadedConfig,
     trees: Collection[Checkout],

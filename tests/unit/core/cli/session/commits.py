@@ -7,9 +7,9 @@ from pathlib import Path
 from megtrim.core.build_spec import Toolchain
 from megtrim.core.chain.made_of import MadeOf
 from megtrim.core.checks.invocation import Options
-from megtrim.core.cli.session.against import leave_sizes
 from megtrim.core.cli.session.made_of import gather
-from megtrim.core.config.load import load_config
+from megtrim.core.cli.session.setup import settle_baseline
+from megtrim.core.config.load import LoadedConfig, load_config
 from megtrim.core.size.baseline import dump_sizes, load_sizes
 from megtrim.core.size.budgets import Baseline
 from megtrim.core.size.growth.causes import InputPrint
@@ -18,6 +18,7 @@ from megtrim.hosting.origin import read_origin
 from megtrim.libs.util.console import Console
 from megtrim.libs.util.process import ProcessRunner
 from megtrim.places.compile.projects import checkout
+from megtrim.places.compile.projects.checkout import Checkout
 from support.source_forge import GIT_ENV
 
 KEY = ("load_and_run", "reduced")
@@ -98,9 +99,7 @@ class Team:
     def gather(self) -> MadeOf | None:
         options = self.options()
         loaded = load_config(options.config, quick=self.quick)
-        source = loaded.config.engine.source
-        assert source is not None
-        tree = checkout.take(loaded.resolve(source), self.processes)
+        tree = self.take_engine(loaded)
         origin = read_origin(loaded.path, self.processes)
         return gather(loaded, options, origin, (tree,), self.toolchain, self.processes)
 
@@ -113,16 +112,26 @@ class Team:
         keep_pass(self.out, sizes, made_of or self.gather())
         sizes.unlink()
 
-    def find(self, rev: str, *, in_job: bool = False) -> tuple[str, int]:
+    def find(self, rev: str) -> tuple[str, int]:
         options = self.options(rev)
         loaded = load_config(options.config, quick=self.quick)
-        origin = read_origin(loaded.path, self.processes)
-        now = None if in_job else self.gather()
         log = self.folder / "out/log"
         write(log, "")
         with log.open("w") as stream:
-            console = Console(stream, quiet=True)
-            file = leave_sizes(options, loaded, origin, now, self.processes, console)
+            settled, _ = settle_baseline(
+                options,
+                loaded,
+                (self.take_engine(loaded),),
+                self.toolchain,
+                self.processes,
+                Console(stream, quiet=True),
+            )
         self.said = log.read_text(encoding="utf-8").splitlines()
-        found = load_sizes(file, shown="against.json")
+        assert settled.baseline is not None
+        found = load_sizes(settled.baseline, shown="against.json")
         return found.source, found.sizes[KEY]
+
+    def take_engine(self, loaded: LoadedConfig) -> Checkout:
+        source = loaded.config.engine.source
+        assert source is not None
+        return checkout.take(loaded.resolve(source), self.processes)

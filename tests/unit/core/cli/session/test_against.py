@@ -42,6 +42,11 @@ class Project(Team):
         return self.commit("add", "--all")
 
 
+@pytest.fixture(autouse=True)
+def no_job(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("CI", raising=False)
+
+
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     project = Project(tmp_path_factory.mktemp("made") / "app")
@@ -219,15 +224,18 @@ def test_a_commit_before_the_baseline_has_its_pass(project: Project) -> None:
     assert project.find("v2")[1] == 300
 
 
-def test_a_pass_counts_on_a_machine_of_ones_own(project: Project) -> None:
+def test_a_pass_counts_on_a_machine_of_ones_own(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """In a job, whoever proposes a change may have planted it."""
     project.git("rm", "--quiet", "--cached", "sizes.json")
     sha = project.commit()
     project.trim(300)
     assert project.find(sha)[1] == 300
 
+    monkeypatch.setenv("CI", "true")
     with pytest.raises(InputError, match="found no sizes of"):
-        project.find(sha, in_job=True)
+        project.find(sha)
 
 
 def test_another_configuration_has_no_pass_of_it(project: Project) -> None:

@@ -15,6 +15,11 @@ from unit.core.cli.session.commits import CONFIG, MODEL, Team, write
 Change = Callable[[Team], object]
 
 
+@pytest.fixture(autouse=True)
+def no_job(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("CI", raising=False)
+
+
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     team = Team(tmp_path_factory.mktemp("made") / "app")
