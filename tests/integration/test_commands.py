@@ -10,12 +10,14 @@ import os
 import re
 import shlex
 import shutil
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import junitparser
 import pytest
 
+from integration.conftest import MakeProject
 from megtrim.core.checks.invocation import BASELINE_FILE, REPORT_ARTIFACT, Invocation
 from megtrim.core.config.config_id import suffix_of
 from megtrim.engines.megengine.regions.keepset import KeepSet
@@ -24,6 +26,7 @@ from megtrim.libs.util.process import CompletedCommand, ProcessRunner
 from megtrim.times.outcomes import show_again
 from support.clock import clock_at
 from support.megtrim_cli import Project, run_megtrim
+from support.source_forge import GIT_ENV
 from unit.core.verdict.performance_examples import REGRESSED
 from unit.times.report.test_regression_issue import body
 
@@ -206,6 +209,30 @@ def test_growth(team: Team, tmp_path: Path, in_ci: bool) -> None:
         (team.top / "megtrim-out").symlink_to(team.top / team.out)
     again = _seen_again(team, ended, "growth:load_and_run/reduced")
     assert "fail: growth:load_and_run/reduced: +4 KiB" in again.stdout
+
+
+def test_a_pass_counts_for_the_commit_that_holds_what_it_was_made_of(
+    make_project: MakeProject,
+) -> None:
+    """What the team adds is untracked until then, and git calls such a tree unchanged."""
+    project = make_project(MODEL)
+    project.env = {"CI": ""}
+    git = partial(ProcessRunner(GIT_ENV).capture, "git", "-C", str(project.folder))
+    git("init", "--quiet", "--initial-branch=main", ".")
+    git("add", "engine", "megtrim.yaml")
+    git("commit", "--quiet", "--message", "Without a keep set")
+    project.expect("trim")
+
+    refused = project.run("trim", "--against", "main")
+    assert refused.rc == 2
+    assert re.search(r"found no sizes of .*json is not as the commit has it", refused.stderr)
+    git("add", "--all")
+    git("commit", "--quiet", "--message", "Keep what scenarios run")
+    sha = git("rev-parse", "HEAD").strip()
+    found = project.expect("trim", "--against", "main")
+    assert f"main at {sha[:12]}, which passed on this machine" in found.stdout + found.stderr
+    empty = project.run("trim", "--against", "")
+    assert (empty.rc, "--against: found nothing" in empty.stderr) == (2, True)
 
 
 @pytest.mark.parametrize(

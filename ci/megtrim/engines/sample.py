@@ -53,7 +53,7 @@ class SampleEngine:
             msg = f"{source} is not a sample engine: it has no {FORCED_HEADER}"
             raise InputError(msg, hint="engine.source must name a copy of examples/sample-engine")
         self.checkout = checkouts.Checkout(
-            root=source, files=files, commit=tree.commit, dirty=tree.dirty
+            root=source, files=files, commit=tree.commit, dirty=tree.dirty, parts=_SOURCES
         )
         self._sources = SourceTexts(self.checkout)
 

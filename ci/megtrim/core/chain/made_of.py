@@ -52,7 +52,7 @@ def find_difference(
         kind = "a quick trim of" if passed.quick else "a full trim of"
         return f"it was {kind} {passed.config}"
     if passed.outside:
-        return f"{passed.outside[0]}, which no commit of this repository holds"
+        return passed.outside[0]
     for label in sorted({*passed.built_with, *now.built_with}):
         before = passed.built_with.get(label, "none")
         after = now.built_with.get(label, "none")

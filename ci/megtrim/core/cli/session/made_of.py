@@ -27,6 +27,8 @@ from megtrim.places.compile.projects.checkout import Checkout, digest_of
 
 _MOST_LINKS = 40
 _KEPT = "**/*.json"
+_NOWHERE = "which no commit of this repository holds"
+_OF_IT = "a folder that is not of the program's sources"
 
 
 def gather(
@@ -52,7 +54,7 @@ def gather(
         else:
             gathered.add_tree(tree)
     if options.reached:
-        gathered.outside.append("it kept what --reached names")
+        gathered.outside.append("it kept what --reached names, which no commit says")
     return MadeOf(
         config=origin.config,
         quick=options.quick,
@@ -74,19 +76,16 @@ def finish(session: Session, processes: ProcessRunner) -> MadeOf | None:
     now = _Files(top)
     for path in _list_own_files(request.loaded, quick=request.options.quick):
         now.add(path)
-    trees = {path: at for path, at in before.files.items() if path not in now.files}
-    after = replace(before, files={**trees, **now.files})
-    settled = (before, after)
-    if not (request.options.quick or request.options.committed):
-        pattern = _name_keep_set(request.loaded, top)
-        settled = (leave_out(before, pattern), leave_out(after, pattern))
-        if not _is_as_traced(session):
-            after = replace(
-                after, outside=(*after.outside, "it kept another list than is committed")
-            )
-    if changed := list_changed(*settled):
-        after = replace(after, outside=(*after.outside, f"{changed[0]} changed during the trim"))
-    return after
+    traced = not (request.options.quick or request.options.committed)
+    pattern = _name_keep_set(request.loaded, top)
+    # The keep set is what the trim found out, and may have written.
+    known = leave_out(before, pattern) if traced else before
+    after = replace(before, files={**known.files, **now.files})
+    changed = list_changed(known, leave_out(after, pattern) if traced else after)
+    reasons = [f"{path} changed during the trim" for path in changed]
+    if traced and not _is_as_traced(session):
+        reasons.append("it kept another list than the committed one")
+    return replace(after, outside=(*after.outside, *reasons))
 
 
 def _is_as_traced(session: Session) -> bool:
@@ -144,16 +143,16 @@ class _Files:
         real = self._follow(path)
         digest = digest_of(real)
         if not real.is_relative_to(self._top):
-            self.outside.append(f"it needs {spell(real)}")
+            self.outside.append(f"it needs {spell(real)}, {_NOWHERE}")
         elif digest is not None:
             self.files[self._name(real)] = digest
 
     def add_tree(self, tree: Checkout) -> None:
         root = self._follow(tree.root)
         if not root.is_relative_to(self._top):
-            self.outside.append(f"its sources are in {spell(root)}")
+            self.outside.append(f"its sources are in {spell(root)}, {_NOWHERE}")
             return
-        self.folders.append(self._name(root))
+        self.folders += [self._name(root / part) for part in tree.parts]
         for name, digest in tree.files.items():
             path = root / name
             self.files[self._name(path)] = digest
@@ -163,7 +162,7 @@ class _Files:
     def _add_target(self, link: Path, root: Path) -> None:
         real = self._follow(link)
         if real.is_dir() and not real.is_relative_to(root):
-            self.outside.append(f"{self._name(link)} leads to {spell(real)}")
+            self.outside.append(f"{self._name(link)} leads to {spell(real)}, {_OF_IT}")
         elif not real.is_relative_to(root):
             self.add(real)
 

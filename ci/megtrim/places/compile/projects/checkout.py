@@ -43,6 +43,8 @@ class Checkout(Value):
     """Paths that differ from the commit, including new files and moved submodules."""
     submodules: Mapping[str, str] = field(default_factory=dict)
     """Path of each submodule, those of submodules among them, to its recorded commit."""
+    parts: tuple[str, ...] = ("",)
+    """Files and folders that make up ``files``, if there are others next to them."""
 
     @property
     def digest(self) -> str:
