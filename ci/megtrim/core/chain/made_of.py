@@ -4,9 +4,9 @@ A commit is held against the bytes themselves: git may call a tree unchanged tha
 and ignored files, ``assume-unchanged``, ``skip-worktree``), and a commit may follow on its pass.
 """
 
-import re
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import field, replace
+from fnmatch import fnmatchcase
 from typing import Annotated
 
 from pydantic import ConfigDict, Field, Strict
@@ -73,31 +73,21 @@ def list_changed(before: MadeOf, after: MadeOf) -> tuple[str, ...]:
 
 
 def leave_out(made_of: MadeOf, pattern: str) -> MadeOf:
-    wanted = compile_pattern(pattern)
-    files = {path: at for path, at in made_of.files.items() if not wanted.fullmatch(path)}
+    files = {path: at for path, at in made_of.files.items() if not matches(path, pattern)}
     return replace(made_of, files=files)
 
 
-def compile_pattern(pattern: str) -> re.Pattern[str]:
-    """Return what a path matches as :meth:`pathlib.Path.glob` finds it."""
-    *folders, last = pattern.split("/")
-    parts = ["(?:[^/]+/)*" if part == "**" else f"{_translate(part)}/" for part in folders]
-    return re.compile("".join([*parts, _translate(last)]), re.DOTALL)
-
-
-def _translate(part: str) -> str:
-    found = re.split(r"(\*|\?|\[[^]]+\])", part)
-    words = {"*": "[^/]*", "?": "[^/]"}
-    return "".join(_translate_word(each, words) for each in found)
-
-
-def _translate_word(word: str, words: Mapping[str, str]) -> str:
-    if word in words:
-        return words[word]
-    if len(word) > 2 and word.startswith("[") and word.endswith("]"):
-        inner = word[1:-1].replace("\\", "\\\\")
-        return f"[^{inner[1:]}]" if inner.startswith("!") else f"[{inner}]"
-    return re.escape(word)
+def matches(path: str, pattern: str) -> bool:
+    """Whether :meth:`pathlib.Path.glob` finds a file by a pattern."""
+    parts = path.split("/")
+    reached = {0}
+    for wanted in pattern.split("/"):
+        if wanted == "**":
+            reached = {at for start in reached for at in range(start, len(parts))}
+        else:
+            fitting = (at for at in reached if at < len(parts) and fnmatchcase(parts[at], wanted))
+            reached = {at + 1 for at in fitting}
+    return len(parts) in reached
 
 
 def _holds(held: Mapping[str, Collection[str]], path: str, digest: str) -> bool:
@@ -105,13 +95,12 @@ def _holds(held: Mapping[str, Collection[str]], path: str, digest: str) -> bool:
 
 
 def _list_more(passed: MadeOf, names: Collection[str]) -> Iterator[str]:
-    patterns = [compile_pattern(pattern) for pattern in passed.patterns]
     for name in names:
         if name in passed.files or _SKIPPED in name.split("/"):
             continue
         inside = any(is_within(name, folder) for folder in passed.folders)
         hidden = name.rpartition("/")[2].startswith(".")
-        if inside or (not hidden and any(each.fullmatch(name) for each in patterns)):
+        if inside or (not hidden and any(matches(name, each) for each in passed.patterns)):
             yield name
 
 

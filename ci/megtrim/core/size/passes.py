@@ -68,10 +68,12 @@ def keep_pass(root: Path, sizes: Path, made_of: MadeOf | None) -> None:
     """Keep the sizes of a trim as the newest pass: once, however often it passes."""
     now = load_sizes(sizes, shown=sizes.name)
     files = list_pass_files(root)
+    others = []
     for path in files:
         passed = read_pass(path)
-        same = passed is not None and passed.made_from == now.made_from
-        if same and read_made_of(path) in (None, made_of):
+        if passed is not None and passed.made_from != now.made_from:
+            others.append(path)
+        elif passed is not None and read_made_of(path) in (None, made_of):
             _remove(path)
     numbers = [int(path.stem) for path in files if path.parent.name == PASS_FOLDER]
     newest = root / PASS_FOLDER / f"{max(numbers, default=0) + 1:08}.json"
@@ -79,8 +81,10 @@ def keep_pass(root: Path, sizes: Path, made_of: MadeOf | None) -> None:
         # First: sizes without it are those of no commit.
         write_atomically(_made_of_file(newest), dump(made_of))
     write_atomically(newest, sizes.read_text(encoding="utf-8"))
+    # What the next trim of the same is compared with stays, however often that passed.
     for path in list_pass_files(root)[MOST_PASSES:]:
-        _remove(path)
+        if path not in others[:1]:
+            _remove(path)
 
 
 def _made_of_file(path: Path) -> Path:

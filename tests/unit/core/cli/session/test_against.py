@@ -98,6 +98,11 @@ def track(project: Project) -> None:
     project.git("config", "branch.mine.merge", "refs/heads/main")
 
 
+def track_alone(project: Project) -> None:
+    track(project)
+    project.git("branch", "--move", "main", "trunk")
+
+
 def detach(project: Project) -> None:
     project.git("checkout", "--quiet", "--detach")
 
@@ -171,7 +176,7 @@ REFUSED: dict[str, tuple[Callable[[Project], object], str, str, str]] = {
     "a blank name": (nothing, " \n", "--against: found nothing", "a variable"),
     "a typo": (nothing, "mainn", "found no such commit", "did you mean main?"),
     "a remote's name left out": (
-        lambda project: (track(project), slash(project)),
+        track_alone,
         "main",
         "found no such commit",
         "did you mean origin/main?",

@@ -8,9 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from megtrim.core.chain.made_of import matches
+from megtrim.core.size.baseline import load_sizes
 from megtrim.core.size.passes import MOST_PASSES, list_pass_files, read_made_of
 from megtrim.libs.util.errors import InputError
-from unit.core.cli.session.commits import CONFIG, MODEL, Team, write
+from unit.core.cli.session.commits import CONFIG, KEY, MODEL, Team, write
 
 Change = Callable[[Team], object]
 
@@ -35,6 +37,22 @@ def team(made: Path, tmp_path: Path) -> Team:
 def add_scenario(team: Team) -> None:
     write(team.folder / "models/b.yaml", MODEL.replace("NAME", "b"))
     write(team.folder / "models/b.mge", "another model")
+
+
+def stage_scenario(team: Team) -> None:
+    add_scenario(team)
+    team.git("add", "--all")
+
+
+def lose_scenario(team: Team) -> None:
+    add_scenario(team)
+    team.commit("add", "--all")
+    (team.folder / "models/b.yaml").unlink()
+
+
+def add_page(team: Team) -> None:
+    write(team.folder / "README.md", "new")
+    team.commit("add", "--all")
 
 
 def grow(team: Team) -> None:
@@ -109,7 +127,7 @@ def configure(more: str) -> Change:
 DIFFERENT: dict[str, tuple[Change, str]] = {
     "an untracked scenario": (add_scenario, "models/b.mge, models/b.yaml are not as the commit"),
     "a scenario that is staged": (
-        lambda team: (add_scenario(team), team.git("add", "--all")),
+        stage_scenario,
         "models/b.mge, models/b.yaml are not as the commit",
     ),
     "an untracked source": (
@@ -144,11 +162,7 @@ DIFFERENT: dict[str, tuple[Change, str]] = {
         "engine/src/add.cpp is in the commit, and was not there",
     ),
     "a scenario that was removed": (
-        lambda team: (
-            add_scenario(team),
-            team.commit("add", "--all"),
-            (team.folder / "models/b.yaml").unlink(),
-        ),
+        lose_scenario,
         "models/b.yaml is in the commit, and was not there",
     ),
 }
@@ -211,10 +225,7 @@ SAME: dict[str, Change] = {
         team.git("branch", "main"),
     ),
     "a folder of another name": lambda team: team.git("remote", "add", "origin", "/x/renamed"),
-    "a commit of a page": lambda team: (
-        write(team.folder / "README.md", "new"),
-        team.commit("add", "--all"),
-    ),
+    "a commit of a page": add_page,
 }
 
 
@@ -340,6 +351,40 @@ def test_twenty_passes_are_kept(team: Team) -> None:
     kept = [found.files["a"] for found in map(read_made_of, files) if found]
     assert kept == [str(each) for each in (7, *range(21, 7, -1), *range(6, 1, -1))]
     assert len([*(team.out / "passes").iterdir()]) == 2 * MOST_PASSES
+
+
+def test_what_the_same_is_compared_with_stays(team: Team) -> None:
+    """However often it passes, each time with another comment in its configuration."""
+    made_of = team.gather()
+    assert made_of is not None
+    team.trim(1, made_of)
+    for number in range(25):
+        team.trim(2, replace(made_of, files={"a": str(number)}))
+
+    files = list_pass_files(team.out)
+    assert [bytes_of(each) for each in files] == [*[2] * 20, 1]
+
+
+def bytes_of(path: Path) -> int:
+    return load_sizes(path, shown="").sizes[KEY]
+
+
+@pytest.mark.parametrize(
+    ("pattern", "path", "expected"),
+    [
+        ("models/*.yaml", "models/a.yaml", True),
+        ("models/*.yaml", "models/b/a.yaml", False),
+        ("models/**/*.yaml", "models/a.yaml", True),
+        ("models/**/*.yaml", "models/b/c/a.yaml", True),
+        ("models/*/x-[!a]?.yaml", "models/b/x-bc.yaml", True),
+        ("models/*/x-[!a]?.yaml", "models/b/x-ac.yaml", False),
+        ("models/[z-a].yaml", "models/b.yaml", False),
+        ("**/" * 200 + "*.yaml", "a/" * 200 + "b.yml", False),
+        ("a+(b).yaml", "a+(b).yaml", True),
+    ],
+)
+def test_patterns_match_as_files_are_found(pattern: str, path: str, expected: bool) -> None:
+    assert matches(path, pattern) is expected
 
 
 def test_a_quick_pass_is_one_of_a_quick_trim(team: Team) -> None:
