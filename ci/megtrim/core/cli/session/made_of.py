@@ -56,7 +56,8 @@ def gather(
     if options.reached:
         gathered.outside.append("it kept what --reached names, which no commit says")
     return MadeOf(
-        config=origin.config,
+        # An origin names it in full only once it is committed.
+        config=_name_below(top, loaded.folder, options.config.name) or origin.config,
         quick=options.quick,
         files=gathered.files,
         folders=tuple(gathered.folders),
@@ -74,8 +75,11 @@ def finish(session: Session, processes: ProcessRunner) -> MadeOf | None:
     if before is None or top is None:
         return None
     now = _Files(top)
-    for path in _list_own_files(request.loaded, quick=request.options.quick):
-        now.add(path)
+    try:
+        for path in _list_own_files(request.loaded, quick=request.options.quick):
+            now.add(path)
+    except InputError:
+        return None  # it passed, whatever became of its files since
     traced = not (request.options.quick or request.options.committed)
     pattern = _name_keep_set(request.loaded, top)
     # The keep set is what the trim found out, and may have written.

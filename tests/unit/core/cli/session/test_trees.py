@@ -214,6 +214,17 @@ def test_no_commit_says_what_lies_outside_of_its_repository(team: Team) -> None:
         team.find("main")
 
 
+def test_a_pass_may_come_before_its_configuration_is_committed(team: Team) -> None:
+    for path in ("megtrim.yaml", "models", "keep", "engine"):
+        write(team.folder / "sub/.gitignore", "out\n")
+        (team.folder / path).rename(team.folder / "sub" / path)
+    team.config = "sub/megtrim.yaml"
+    team.trim(300)
+    team.commit("add", "--all")
+
+    assert team.find("main")[1] == 300
+
+
 SAME: dict[str, Change] = {
     "as committed": lambda team: None,
     "a file's mode": lambda team: (team.folder / "engine/src/add.cpp").chmod(0o755),
