@@ -18,6 +18,7 @@ from megtrim.core.size.byte_table import ByteTable
 from megtrim.hosting.github.baselines import BaselineSource
 from megtrim.libs.util.errors import InputError
 from support.github_double import GithubDouble
+from unit.core.cli.session import commits
 from unit.core.config.support import SMALL, load
 from unit.hosting.github.test_baselines import Team, archive, team
 
@@ -183,3 +184,18 @@ def test_a_last_pass_that_was_planted(arena: Arena, monkeypatch: pytest.MonkeyPa
         arena.trim()
         (found,) = (each for each in arena.verdict()["checks"] if each["kind"] == "growth")
         assert found["status"] == expected
+
+
+def test_a_pass_of_a_tree_that_git_calls_unchanged(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("CI", raising=False)
+    tree = commits.Team(tmp_path / "app")
+    tree.start()
+    tree.git("update-index", "--assume-unchanged", "engine/src/add.cpp")
+    commits.write(tree.folder / "engine/src/add.cpp", "int add() { return 2; }\n")
+    tree.trim(10**9)
+
+    assert tree.git("status", "--porcelain") == ""
+    with pytest.raises(InputError, match=r"engine/src/add\.cpp is not as the commit has it"):
+        tree.find("main")
