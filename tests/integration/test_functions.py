@@ -80,6 +80,22 @@ def test_a_linker_that_cannot_is_reported_after_the_first_build(trimmed: Project
     ]
 
 
+def test_the_cold_halves_that_gcc_splits_off_go_with_crash_ids_too(
+    trimmed: Project, shared_out: Path, tmp_path: Path
+) -> None:
+    """They have no name that others use, so GNU ld drops the stubs that were meant for them."""
+    ids = Project(trimmed.folder)
+    ids.out = tmp_path / "out"
+    with trimmed.changed(trim={"level": "function", "base": "plain", "crash_ids": True}):
+        ids.expect("trim", "--quick", "--reuse", str(shared_out))
+    (listed,) = ids.out.glob("reduce/*/dropped-load_and_run.txt")
+    (functions,) = ids.verdict()["functions"]
+
+    assert ".cold\n" in listed.read_text(encoding="utf-8")
+    assert ids.verdict()["verdict"] == "pass"
+    assert functions["kept"] < 0.75 * functions["held"]
+
+
 def test_a_pattern_that_matches_nothing_is_reported_with_its_line(trimmed: Project) -> None:
     with trimmed.changed(trim=trimmed.read()["trim"] | {"keep": ["sample::no_such_function"]}):
         ended = trimmed.run("trim")

@@ -13,6 +13,7 @@ from megtrim.core.build_spec import (
     EngineLibrary,
     Linkage,
     LinkSpec,
+    StubForm,
     Variant,
 )
 from megtrim.core.config.model import ToolchainConfig
@@ -266,6 +267,43 @@ def test_a_shared_object_is_linked_again_and_a_response_file_read(tmp_path: Path
     assert places(table)["_Z5otheri"] == places(table)["megtrim_stub"]
     assert "whole" in table.exported
     assert "in_no_table" not in table.exported
+
+
+@pytest.mark.chain
+@pytest.mark.parametrize("numbered", [False, True])
+def test_a_library_that_exports_everything_loses_its_local_functions(
+    tmp_path: Path, numbered: bool
+) -> None:
+    """They are emptied in place, so GNU ld drops the stubs: nothing refers to one."""
+    local = (
+        'extern "C" { __attribute__((noinline)) static int own(int value) {'
+        " volatile int kept = value; return kept * 3; }\n"
+        "int whole(int value) { return value > 100 ? own(value) : value; } }\n"
+    )
+    sources = write(tmp_path / "sources", PARTS | {"shared.cpp": local})
+    made = lease("host", tmp_path, sources, "libwhole.so")
+    script = linker_script.named_script if numbered else linker_script.script
+    before = LinkSpec(target="libwhole.so", label="unfolded", unfolded=True)
+    after = LinkSpec(
+        target="libwhole.so",
+        label="shipped",
+        sources=linker_script.numbered_sources(1) if numbered else linker_script.SOURCES,
+        script=script(["own"]),
+        emptied=("own",),
+        form=StubForm.NUMBERED if numbered else StubForm.SHARED,
+    )
+    links = made.link(before, after)
+    table = read_table(links / "shipped/libwhole.so")
+
+    assert not any(linker_script.is_stub(each.name) for each in table.functions)
+    linker_script.prove(
+        read_table(links / "unfolded/libwhole.so"),
+        table,
+        kept=["whole"],
+        dropped=["own"],
+        source="libwhole.so",
+        numbered=numbered,
+    )
 
 
 @pytest.mark.chain

@@ -136,9 +136,6 @@ def prove(
     stubs = {function.address for function in after.functions if is_stub(function.name)}
     others = {each.address for name in SUBSTITUTES.values() for each in places.get(name, ())}
     ends = stubs | others
-    if dropped and not stubs and not numbered:
-        msg = f"{source}: the stub for functions that are left out is not in the link"
-        raise ProductFailure(msg, hint=_HINT)
     trap = (_NUMBERED_TRAP_BYTES if numbered else _TRAP_BYTES)[after.machine]
     # An assignment cannot reach a local function: its body may well be there.
     reachable = (name for name in dropped if not is_local_name(name))

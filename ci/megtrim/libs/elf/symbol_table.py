@@ -237,6 +237,9 @@ def _list_functions(
         if kind not in _FUNCTIONS:
             data.add(name)
             continue
+        # GNU ld gives a name that a script assigned the address 0 when it drops the target.
+        if place < 0:
+            continue
         start = address & place_bits
         if own := _LINKERS_OWN.match(name):
             thunks.update({start: own["target"]} if own["target"] else {})

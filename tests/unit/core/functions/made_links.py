@@ -23,6 +23,7 @@ WEAK = 2
 CODE_AT = 0x10000
 """Address of the code; the file holds it at its beginning plus a page."""
 _PAGE = 0x1000
+_ABSOLUTE = 0xFFF1
 _SYMTAB = 2
 _STRTAB = 3
 _PROGBITS = 1
@@ -68,6 +69,8 @@ class Symbol:
     size: int = 4
     kind: int = FUNCTION
     binding: int = GLOBAL
+    absolute: bool = False
+    """In no section, at address 0."""
 
 
 def linked(
@@ -146,6 +149,9 @@ def _symbols(symbols: Sequence[Symbol], machine: int) -> tuple[bytes, bytes]:
         names += each.name.encode() + b"\0" if each.name else b""
         place = 0 if each.at is None else 1
         address = 0 if each.at is None else CODE_AT + each.at
+        if each.absolute:
+            place = _ABSOLUTE
+            address = 0
         info = each.binding << 4 | each.kind
         if machine == ARM:
             entries += struct.pack("<IIIBBH", start, address, each.size, info, 0, place)

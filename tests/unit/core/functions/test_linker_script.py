@@ -167,12 +167,10 @@ NUMBERED = (*STAYED, ("megtrim_stub_0", 200, 4), ("_Z4gonev", 200, 0))
             {"numbered": True},
             "lar: functions that are needed became stubs: used()",
         ),
-        # Where nothing is dropped, no stub is needed.
-        (
-            functions(*STAYED),
-            {},
-            "lar: the stub for functions that are left out is not in the link",
-        ),
+        # Nor is there one for all, if only local functions went, which were emptied in place.
+        (functions(*STAYED), {}, ""),
+        (functions(*STAYED, ("_ZL6secretv", 120, 4)), {"dropped": DROPPED[1:]}, ""),
+        (functions(*STAYED, ("_Z4gonev", 80, 40)), {}, f"{STILL}gone()"),
         (functions(*STAYED), {"dropped": ()}, ""),
         # Its last caller was dropped, or the member of an archive that holds it.
         (
@@ -199,6 +197,8 @@ NUMBERED = (*STAYED, ("megtrim_stub_0", 200, 4), ("_Z4gonev", 200, 0))
         "numbered and there",
         "lost",
         "no stub",
+        "emptied, no stub",
+        "there, no stub",
         "none needed",
         "needed and gone",
         "gone",
@@ -209,6 +209,19 @@ def test_a_link_without_what_it_should_is_proven(
     after: FunctionTable, options: dict[str, object], said: str
 ) -> None:
     assert reported(BEFORE, after, **options) == said
+
+
+def test_a_name_whose_stub_went_is_gone() -> None:
+    """GNU ld drops a stub that only local code would use, and its name remains, in no section."""
+    rare = "_Z4usedv.cold"
+    before = table(Symbol(name="main"), Symbol(name=rare, at=8, size=16))
+    after = table(Symbol(name="main"), Symbol(name=rare, size=0, absolute=True))
+
+    assert rare not in after.names
+    assert reported(before, after, kept=["main"], dropped=[rare], numbered=True) == ""
+    assert reported(before, before, kept=["main"], dropped=[rare], numbered=True) == (
+        f"{STILL}used() [clone .cold]"
+    )
 
 
 @pytest.mark.parametrize(("size_bytes", "said"), [(2, ""), (4, f"{STILL}gone()")])
