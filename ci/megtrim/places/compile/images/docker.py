@@ -9,6 +9,7 @@ import re
 import tempfile
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +38,8 @@ _TROUBLES = (
     ("error during connect", "no Docker daemon answers", "is DOCKER_HOST right?"),
     ("unexpected eof", "Docker's daemon stopped", "look at its log: journalctl -u docker"),
 )
+_OTHER_PROGRAM = re.compile(r"(podman|nerdctl)\b", re.IGNORECASE)
+"""What some systems install under the name of docker, by how it begins its version."""
 _FIXED = re.compile(r"(?:[A-Za-z0-9][A-Za-z0-9._/:-]{0,400}@)?sha256:[0-9a-f]{64}")
 ARCHIVE = "image.tar"
 NAMES = ("android-arm64", "linux-arm64")
@@ -143,10 +146,22 @@ class DockerClient:
         return outcome
 
     def program(self) -> str:
+        return self._program
+
+    @cached_property
+    def _program(self) -> str:
+        """Raises InputError if there is none, or another program has its name."""
         found = self.processes.which(PROGRAM)
         if found is None:
             msg = "docker is not on the PATH of this machine"
             raise InputError(msg, hint=f"on Debian: apt-get install docker.io; {_HERE}")
+        asked = Command(argv=(found, "--version"), timeout_s=_CALL_TIMEOUT_S)
+        shown = self.processes.run(asked).stdout.strip()
+        other = _OTHER_PROGRAM.match(shown)
+        if other:
+            msg = f"{found} is {other[1]} (`docker --version` prints {shown[:80]!r}), not Docker"
+            hint = f"megtrim needs Docker itself, on Debian: apt-get install docker.io; {_HERE}"
+            raise InputError(msg, hint=hint)
         return found
 
 

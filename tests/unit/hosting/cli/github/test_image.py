@@ -22,6 +22,8 @@ DOCKER = """\
 import json, pathlib, sys
 here = pathlib.Path(__file__).parent
 words = sys.argv[1:]
+if words == ["--version"]:
+    raise SystemExit(print("Docker version 20.10.24+dfsg1, build 297e128"))
 with (here / "reported").open("a") as log:
     log.write(json.dumps(words) + chr(10))
 images = json.loads((here / "images").read_text())

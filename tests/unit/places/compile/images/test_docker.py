@@ -128,6 +128,22 @@ def test_no_docker(tmp_path: Path) -> None:
     assert "apt-get install docker.io" in refused.value.hint
 
 
+@pytest.mark.parametrize("shown", ["podman version 4.3.1\n", "nerdctl version 1.7.7\n"])
+def test_another_program_by_its_name(stub: Stub, shown: str) -> None:
+    """What it cannot do would end in the words of its templates, as a failure of Docker."""
+    template = 'Error: template: version:1:9: executing "version": nil pointer evaluating'
+    stub.answer((["--version"], 0, shown, "Emulate Docker CLI\n"), (["version"], 125, "", template))
+    client = builds.DockerClient(stub.processes)
+
+    for ask in (client.version, client.rootless, lambda: client.find("a:b")):
+        with pytest.raises(InputError, match=rf"bin/docker is {shown.split()[0]} .*, not Docker"):
+            ask()
+    with pytest.raises(InputError) as refused:
+        client.program()
+    assert "--no-docker" in refused.value.hint
+    assert stub.calls() == [["--version"]] * 4
+
+
 @pytest.mark.parametrize("answer", ["", "[]", "{}", "[{}]", "[1]", "null", "<html>"])
 def test_answers_that_cannot_be_read(stub: Stub, answer: str) -> None:
     stub.answer((["image", "inspect"], 0, answer, ""))
