@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path, PurePosixPath
@@ -9,21 +10,12 @@ from pathlib import Path, PurePosixPath
 from megtrim.core.build_spec import Origin
 from megtrim.core.config.config_id import is_inside
 from megtrim.hosting.github.event import Event, read_event
+from megtrim.libs.util import git_reading
 from megtrim.libs.util.errors import MegtrimError
-from megtrim.libs.util.process import Command, ProcessRunner
+from megtrim.libs.util.process import ProcessRunner
 
-_TIMEOUT_S = 120.0
 _NAME = re.compile(r"(?!\.)[A-Za-z0-9_.-]{1,100}", re.ASCII)
 _NUMBER = re.compile(r"[1-9][0-9]{0,9}", re.ASCII)
-_SETTINGS = (
-    "-c",
-    "safe.directory=*",
-    "-c",
-    "core.fsmonitor=false",
-    "-c",
-    "log.showSignature=false",
-    "--no-optional-locks",
-)
 
 
 def read_origin(
@@ -64,7 +56,8 @@ def read_origin(
 
 def is_in_git(folder: Path, name: Path, processes: ProcessRunner) -> bool | None:
     """Whether what there is of ``name`` is committed as it is; None outside of a repository."""
-    status = ("status", "--porcelain", "--untracked-files=all", "--", str(name))
+    how = ("--porcelain", "--untracked-files=all", "--ignore-submodules=dirty")
+    status = ("status", *how, "--", str(name))
     changes = ask_git(folder, processes, *status)
     return None if changes is None else not changes.strip()
 
@@ -88,6 +81,19 @@ def find_top(folder: Path, processes: ProcessRunner) -> Path | None:
     return Path(top).resolve() if top else None
 
 
+def explain_refusal(folder: Path, processes: ProcessRunner) -> str:
+    """Return why git does not read the repository around ``folder``; empty if it does."""
+    if processes.which("git") is None:
+        return ""
+    asked = git_reading.make_command(folder, "rev-parse", "--git-dir", env=processes.env)
+    if not git_reading.is_of_another_user(processes.run(asked).stderr):
+        return ""
+    return (
+        f"the repository around {folder} belongs to another user, so git refuses to read it; "
+        "if you trust its settings, `git status` there says how to tell git"
+    )
+
+
 def ask_git(
     folder: Path,
     processes: ProcessRunner,
@@ -98,10 +104,8 @@ def ask_git(
     """None if git refuses, or is not there."""
     if processes.which("git") is None:
         return None
-    argv = ("git", *_SETTINGS, "--literal-pathspecs", "-C", str(folder), *arguments)
-    outcome = processes.run(
-        Command(argv=argv, timeout_s=_TIMEOUT_S, stdin=stdin, stdout_to=stdout_to)
-    )
+    command = git_reading.make_command(folder, *arguments, env=processes.env)
+    outcome = processes.run(replace(command, stdin=stdin, stdout_to=stdout_to))
     return outcome.stdout if outcome.ok else None
 
 

@@ -21,7 +21,7 @@ from megtrim.hosting.github.api import Api, number_at, text_at
 from megtrim.hosting.github.baselines import BaselineSource, find
 from megtrim.hosting.github.event import Event
 from megtrim.hosting.github.runner import one_line
-from megtrim.hosting.origin import ask_git, find_top
+from megtrim.hosting.origin import ask_git, explain_refusal, find_top
 from megtrim.libs.util.console import Console
 from megtrim.libs.util.errors import InfrastructureFailure, InputError
 from megtrim.libs.util.files import write_atomically
@@ -55,6 +55,10 @@ def leave_sizes(
         return ask_git(loaded.path.parent.resolve(), processes, *arguments)
 
     rev = options.against or ""
+    refusal = explain_refusal(loaded.path.parent, processes)
+    if refusal:
+        msg = f"--against {rev}: {refusal}"
+        raise InputError(msg)
     revision = resolve(rev, ask, config=str(loaded.path))
     if revision.note:
         console.warn(f"--against {revision.note}")

@@ -57,7 +57,7 @@ from megtrim.core.trim.results import BuildResult, ReduceResult
 from megtrim.engines import kinds as engine_kinds
 from megtrim.engines.kinds import Engine
 from megtrim.engines.sample import find_embedded_source
-from megtrim.hosting.origin import is_in_git, list_untracked, read_origin
+from megtrim.hosting.origin import explain_refusal, is_in_git, list_untracked, read_origin
 from megtrim.lab.evidence.bundle import JobPurpose
 from megtrim.lab.evidence.evidence import read_brought
 from megtrim.lab.jobs import pack
@@ -190,6 +190,9 @@ def _make_request(
     named = list_named_files(loaded)
     name = options.config.name
     origin = read_origin(loaded.path, processes, name=name, named=named)
+    refusal = "" if origin.commit else explain_refusal(loaded.path.parent, processes)
+    if refusal:
+        console.warn(f"reports name no commit: {refusal}")
     final = "" if is_in_workflow() else f"{invocation.out or DEFAULT_OUT}/{FINAL_FOLDER}"
     keep_set = loaded.resolve(loaded.config.keep_set)
     # It decides on the next step, which is for the person who finds the programs.

@@ -22,11 +22,11 @@ from megtrim.engines.megengine.regions.header import (
     scopes,
     scopes_of,
 )
+from megtrim.libs.util import git_reading
 from megtrim.libs.util.errors import InputError
-from megtrim.libs.util.process import Command, ProcessRunner
+from megtrim.libs.util.process import CompletedCommand, ProcessRunner
 from megtrim.libs.util.value import Value
 
-_GIT_TIMEOUT_S = 120.0
 _SUBMODULE_MODE = "160000"
 _LARGEST_TEXT_BYTES = 2**24
 _SKIPPED = frozenset({".git", "__pycache__"})
@@ -108,7 +108,7 @@ class _Git:
     def __init__(self, root: Path, processes: ProcessRunner) -> None:
         self._root = root
         self._processes = processes
-        self.works = (root / ".git").exists() and bool(self.find_top())
+        self.works = (root / ".git").exists() and bool(self._expect_own())
 
     def files(self) -> list[str]:
         """Submodules' files, too, and untracked ones: a build collects by pattern."""
@@ -133,6 +133,22 @@ class _Git:
     def find_top(self) -> str:
         return (self._ask("rev-parse", "--show-toplevel") or "").removesuffix("\n")
 
+    def _expect_own(self) -> str:
+        """Return the top folder. Raises InputError if git refuses to read what is another user's."""
+        outcome = self._run("rev-parse", "--show-toplevel")
+        if git_reading.is_of_another_user(outcome.stderr):
+            msg = f"{self._root} belongs to another user, so git refuses to read this checkout"
+            trust = (
+                "git",
+                "config",
+                "--global",
+                "--add",
+                "safe.directory",
+                str(self._root.resolve()),
+            )
+            raise InputError(msg, hint=f"if you trust its settings: {shlex.join(trust)}")
+        return outcome.stdout.removesuffix("\n") if outcome.ok else ""
+
     def list_links(self) -> dict[str, str]:
         if not self.works:
             return {}
@@ -144,8 +160,14 @@ class _Git:
         return (self._ask("rev-parse", "HEAD") or "").strip()
 
     def dirty(self) -> tuple[str, ...]:
-        entries = self._names("status", "-z", "--porcelain", "--no-renames")
-        return tuple(sorted(entry[3:] for entry in entries))
+        # Within a submodule, git would run itself without looking whose that is.
+        how = ("-z", "--porcelain", "--no-renames", "--ignore-submodules=dirty")
+        found = {entry[3:] for entry in self._names("status", *how)}
+        for name in self.list_links():
+            inside = _Git(self._root / name, self._processes)
+            if inside.works and inside.dirty():
+                found.add(name)
+        return tuple(sorted(found))
 
     def _names(self, *arguments: str) -> list[str]:
         output = self._ask(*arguments)
@@ -155,12 +177,12 @@ class _Git:
         return [name for name in output.split("\0") if name]
 
     def _ask(self, *arguments: str) -> str | None:
-        # The owner check protects a shell user from hooks. These calls run none, and the checkout
-        # may be mounted from another user. Git must not write either, not even its index.
-        settings = ("-c", "safe.directory=*", "-c", "core.fsmonitor=false", "--no-optional-locks")
-        argv = ("git", *settings, "-C", str(self._root), *arguments)
-        outcome = self._processes.run(Command(argv=argv, timeout_s=_GIT_TIMEOUT_S))
+        outcome = self._run(*arguments)
         return outcome.stdout if outcome.ok else None
+
+    def _run(self, *arguments: str) -> CompletedCommand:
+        command = git_reading.make_command(self._root, *arguments, env=self._processes.env)
+        return self._processes.run(command)
 
 
 def _walk(root: Path) -> list[str]:

@@ -250,7 +250,9 @@ def find_default_branch(top: Path, processes: ProcessRunner) -> str:
 
 def list_versions(url: str, processes: ProcessRunner) -> dict[str, str]:
     """By tag ``vX.Y.Z``, the newest first. Raises InputError if there is no such repository."""
-    argv = ("git", "ls-remote", "--tags", "--", url, "refs/tags/v*")
+    # The folder that we are called in may look like a repository, with settings that name programs.
+    bare = ("-c", "safe.bareRepository=explicit")
+    argv = ("git", *bare, "ls-remote", "--tags", "--", url, "refs/tags/v*")
     answer = processes.run(Command(argv=argv, timeout_s=_KIT_TIMEOUT_S, env=_KIT_ENV))
     if not answer.ok:
         reason, refused = _read_reason(answer.stderr, timed_out=answer.timed_out)
