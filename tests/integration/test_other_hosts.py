@@ -36,7 +36,7 @@ def read_blocks(page: str, language: str) -> list[str]:
 
 JOB: dict[str, Any] = yaml.safe_load(read_blocks(PAGE, "yaml")[0])["megtrim"]
 SCRIPT: list[str] = JOB["script"]
-*INSTALLS, FETCH, CLEAN, BASELINE = JOB["before_script"]
+*INSTALLS, UNTRUST, TRUST, FETCH, CLEAN, BASELINE = JOB["before_script"]
 JENKINS: list[str] = re.findall(r"sh '(.*)'", read_blocks(PAGE, "groovy")[0])
 JENKINS_FETCH = JENKINS[-5]
 JENKINS_BASELINE = JENKINS[-3]
@@ -90,8 +90,14 @@ def test_an_engine_in_a_submodule_is_fetched_with_its_own(tmp_path: Path) -> Non
     checkout = forge.check_out("app", app, tmp_path / "checkout")
 
     url = forge.url("app").removesuffix(".git")
-    for command, variable in ((FETCH, "CI_PROJECT_URL"), (JENKINS_FETCH, "GIT_URL")):
-        ended = run(command, checkout, **{variable: url})
+    job = {
+        "CI_PROJECT_URL": url,
+        "GIT_URL": url,
+        "CI_DEFAULT_BRANCH": "main",
+        "CI_REPOSITORY_URL": str(forge.bare("app")),
+    }
+    for command in (UNTRUST, TRUST, FETCH, JENKINS_FETCH):
+        ended = run(command, checkout, **job)
         assert ended.rc == 0, ended.stderr
     parts = sorted(path.parent.as_posix() for path in checkout.rglob("part.h"))
     assert parts == sorted(str(checkout / "engine" / path) for path in needed)
@@ -134,6 +140,27 @@ def test_the_baseline_is_that_of_the_branch_that_a_change_goes_to(
     )
     jenkins = f"/job/app/job/{doubly}/lastSuccessfulBuild/artifact/megtrim-out/final/sizes.json"
     assert asked == [gitlab, gitlab, jenkins, jenkins]
+
+
+def test_a_merge_request_does_not_say_where_submodules_come_from(tmp_path: Path) -> None:
+    """Nor where the engine's key is sent: the default branch's file does."""
+    forge = SourceForge(tmp_path / "forge")
+    engine = forge.commit("engine", dict.fromkeys(LITE.signs, ""))
+    stolen = forge.commit("stolen", dict.fromkeys(LITE.signs, ""))
+    config = "version: 1\nengine: {kind: megengine, source: engine}\n"
+    forge.commit("app", {"megtrim.yaml": config}, {"engine": ("../engine.git", engine)})
+    forked = forge.commit("fork", {"megtrim.yaml": config}, {"engine": ("../stolen.git", stolen)})
+    checkout = forge.check_out("fork", forked, tmp_path / "checkout")
+    job = {
+        "CI_PROJECT_URL": forge.url("app").removesuffix(".git"),
+        "CI_DEFAULT_BRANCH": "main",
+        "CI_REPOSITORY_URL": str(forge.bare("app")),
+        "MEGTRIM_ENGINE_KEY": "a-token-of-the-engine",
+    }
+    ended = [run(command, checkout, **job) for command in (UNTRUST, TRUST, FETCH)]
+
+    assert [each.rc for each in ended] == [0, 0, 2], ended[-1].stderr
+    assert not (checkout / "engine/.git").exists()
 
 
 def test_the_commands_trim_and_judge(

@@ -1,5 +1,6 @@
 """The entry point, and the one place that turns errors into exit statuses."""
 
+import errno
 import io
 import sys
 from pathlib import Path
@@ -14,6 +15,7 @@ from megtrim.libs.util.errors import (
     DISK_ERRORS,
     EXIT_BUG,
     NO_NAMES,
+    InfrastructureFailure,
     InputError,
     Interrupted,
     MegtrimError,
@@ -200,6 +202,9 @@ def _status(arguments: list[str]) -> int:
             failure = cannot_write(Path(error.filename or "a file"), error)
             complain(describe_error(failure))
             return failure.exit_code
+        if _is_short_of_memory(error):
+            complain("not enough memory\n  free some, or raise the limit of this shell: ulimit -v")
+            return InfrastructureFailure.exit_code
         return _bug(arguments)
     return result if isinstance(result, int) else 0
 
@@ -215,6 +220,18 @@ def _describe_file_name(error: Exception) -> str:
     if isinstance(error, UnicodeEncodeError):
         return f"found {ascii(error.object)[:_LONGEST_NAME]}, expected the name of a file or folder"
     return ""
+
+
+def _is_short_of_memory(error: BaseException | None) -> bool:
+    """The loader of libraries and the start of a thread say it in words."""
+    if error is None:
+        return False
+    texts = ("Cannot allocate memory", "can't start new thread", "failed to map segment")
+    said = isinstance(error, ImportError | RuntimeError) and any(
+        text in str(error) for text in texts
+    )
+    lacking = isinstance(error, OSError) and error.errno == errno.ENOMEM
+    return isinstance(error, MemoryError) or said or lacking or _is_short_of_memory(error.__cause__)
 
 
 def _bug(arguments: list[str]) -> int:

@@ -170,7 +170,10 @@ megtrim:
     - apt-get update
     - apt-get install -y --no-install-recommends ccache {packages}qemu-user-static
     - pip install "megtrim{extra} @ git+{url}@{sha}" # {version}
-    - megtrim ci sources fetch . --trusted . --url "$CI_PROJECT_URL"{given}
+    # The default branch says where submodules, and the engine's key, may go: not a merge request.
+    - rm -rf .trusted
+    - git clone --quiet --depth 1 --no-checkout --branch "$CI_DEFAULT_BRANCH" "$CI_REPOSITORY_URL" .trusted
+    - megtrim ci sources fetch . --trusted .trusted --url "$CI_PROJECT_URL"{given}
     - rm -f baseline.json
     - >-
       BRANCH=$(printf %s "${{CI_MERGE_REQUEST_TARGET_BRANCH_NAME:-$CI_COMMIT_BRANCH}}"

@@ -313,7 +313,7 @@ class VerifyConfig(ConfigSection):
 
     tolerance: AbsoluteTolerance = 0.0
     """Largest difference of any floating-point number of an output from the plain build's, such as
-    1e-5; 0: equal to the last bit. It must be less than half of the output's range."""
+    1e-5; 0: equal to the last bit. At most 1e9, and less than half of the output's range."""
     relative_tolerance: RelativeTolerance = 0.0
     """This share of the plain build's number is added, below 1, as in numpy.isclose:
     |reduced - plain| <= tolerance + relative_tolerance * |plain|."""

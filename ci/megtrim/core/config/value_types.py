@@ -41,6 +41,9 @@ _ANY_WHOLE = (-(10**18), 10**18)
 _ONE_LINE = r"^[^\n]*$"
 _OPTION_EXPECTED = "text, true, false or a whole number (quotes make text of 1.0)"
 _NUMBER_PATTERN = r"^[0-9]{1,18}(\.[0-9]{0,18})?([eE][-+]?[0-9]{1,2})?$"
+_TOLERANCE_PATTERN = r"^[0-9]{1,10}(\.[0-9]{0,18})?([eE](-[0-9]{1,2}|\+?0?[0-9]))?$"
+_LARGEST_TOLERANCE = 1e9
+"""Beyond what the outputs of a model range; whoever writes more means a relative one."""
 _GROUPED_PATTERN = rf"^({GROUPED})$"
 _BELOW_ONE_PATTERN = (
     r"^(0(\.[0-9]{0,18})?|[0-9](\.[0-9]{0,18})?[eE]-0?[1-9][0-9]?|[0-9]{1,2}(\.[0-9]{1,9})?%)$"
@@ -464,9 +467,9 @@ TimeMs = Annotated[
 ]
 AbsoluteTolerance = Annotated[
     float,
-    Field(strict=True, ge=0, allow_inf_nan=False),
+    Field(strict=True, ge=0, le=_LARGEST_TOLERANCE, allow_inf_nan=False),
     BeforeValidator(_number),
-    _describe_number({"minimum": 0}, _NUMBER_PATTERN),
+    _describe_number({"minimum": 0, "maximum": _LARGEST_TOLERANCE}, _TOLERANCE_PATTERN),
 ]
 RelativeTolerance = Annotated[
     float,

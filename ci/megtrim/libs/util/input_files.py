@@ -21,6 +21,7 @@ _POINTER = b"version https://git-lfs.github.com/spec/"
 _MOST_POINTER_BYTES = 1024
 _OURS, _THEIRS = (re.compile(f"^[{mark}]{{7}}(?: |$)", re.MULTILINE) for mark in "<>")
 _FLAGS = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+_STEP_BYTES = 2**20
 FOLDER = "a folder"
 MISSING = "no such file"
 _KINDS = {
@@ -81,7 +82,10 @@ def read_bytes(
     with open_plain_file(
         path, expected=expected, shown=shown, hint=hint, most_bytes=most_bytes
     ) as stream:
-        data = stream.read(most_bytes + 1)  # it may have grown, and files of /proc have no size
+        # What is asked for is set aside at once. It may have grown; files of /proc have no size.
+        data = stream.read(min(os.fstat(stream.fileno()).st_size, most_bytes) + 1)
+        while len(data) <= most_bytes and (more := stream.read(_STEP_BYTES)):
+            data += more
     if len(data) > most_bytes:
         raise _make_mismatch_error(shown, f"more than {most_bytes:,} bytes", expected, hint)
     return data

@@ -140,6 +140,24 @@ def test_every_kind_of_failure_has_its_status(
     assert (answer.status, answer.out, answer.err.strip()) == (status, "", f"megtrim: {text}")
 
 
+@pytest.mark.parametrize(
+    "error",
+    [
+        MemoryError(),
+        OSError(errno.ENOMEM, "Cannot allocate memory"),
+        RuntimeError("can't start new thread"),
+        ImportError("numpy.so: failed to map segment from shared object"),
+    ],
+)
+def test_little_memory_is_no_bug(
+    shell: Shell, monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    raising(monkeypatch, error)
+
+    shell("doctor").expect(3, "not enough memory\n  free some, or raise the limit", "ulimit -v")
+    assert not (shell.folder / "megtrim-crash.md").exists()
+
+
 def test_a_bug_leaves_a_report(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
     raising(monkeypatch, ZeroDivisionError("by zero"))
 

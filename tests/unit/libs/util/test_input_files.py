@@ -246,3 +246,11 @@ def test_a_text_too_large_is_not_loaded(file: Path) -> None:
 
     with pytest.raises(ValueError, match="no plain file of reasonable size"):
         util_files.load_text(file)
+
+
+def test_a_small_file_takes_little_memory(tmp_path: Path) -> None:
+    """However large it may be: a limit of 4 GiB is not set aside for a model of three bytes."""
+    (tmp_path / "m").write_bytes(b"abc")
+
+    assert read_bytes(tmp_path / "m", most_bytes=2**60, expected="a model") == b"abc"
+    assert read_bytes(Path("/proc/self/stat"), most_bytes=10_000, expected="a text")

@@ -1,7 +1,9 @@
 """``megtrim trim --reached FILE``: what the field reached stays in the program, in this run."""
 
+import re
 from collections.abc import Collection
 from dataclasses import replace
+from pathlib import Path
 
 from megtrim.core.chain.graph import Stage, defers_functions
 from megtrim.core.chain.result_store import Store
@@ -20,6 +22,8 @@ from megtrim.ship.release.archive import open_release
 from megtrim.ship.release.prove import read_release
 from megtrim.times.neighbours.model import NeighboursResult
 
+_RECORDED = re.compile(rb"\b[0-9a-f]{40} [0-9a-f]{8,16}\b")
+
 
 def keep_reached(options: Options, loaded: LoadedConfig, console: Console) -> LoadedConfig:
     """Return the configuration with the functions of ``options.reached`` in ``trim.keep``."""
@@ -28,9 +32,7 @@ def keep_reached(options: Options, loaded: LoadedConfig, console: Console) -> Lo
         raise InputError(msg, hint="leave --reached out, or set trim.level: deferred")
     record: dict[tuple[str, int], str] = {}
     for path in options.reached:
-        expected = "what MEGTRIM_REACHED recorded"
-        data = read_bytes(path, most_bytes=MAX_RECORD_BYTES, expected=expected)
-        record = parse_record(data, source=str(path)) | record
+        record = parse_record(_read_record(path), source=str(path)) | record
     prices = price(record, _read(options, {build_id for build_id, _ in record}).programs)
     names = sorted({name for each in prices for name in each})
     total = sum(prices.values())
@@ -45,6 +47,22 @@ def keep_reached(options: Options, loaded: LoadedConfig, console: Console) -> Lo
     trim = loaded.config.trim
     trim = trim.model_copy(update={"keep": (*trim.keep, *map(escape, names))})
     return replace(loaded, config=loaded.config.model_copy(update={"trim": trim}))
+
+
+def _read_record(path: Path) -> bytes:
+    """Raises InputError for a link and for what is no record, of which nothing is shown.
+
+    In a job, who proposes a change chooses what a file of the project is: a link to a key, too.
+    """
+    expected = "what MEGTRIM_REACHED recorded"
+    if path.is_symlink():
+        msg = f"{path}: found a symbolic link, expected {expected}"
+        raise InputError(msg, hint="name the file itself")
+    data = read_bytes(path, most_bytes=MAX_RECORD_BYTES, expected=expected)
+    if data and not _RECORDED.search(data):
+        msg = f"{path}: found no line with a build id and an address, expected {expected}"
+        raise InputError(msg, hint="record it again, with MEGTRIM_REACHED=FILE")
+    return data
 
 
 def _read(options: Options, build_ids: Collection[str]) -> FinishedTrim:

@@ -136,7 +136,9 @@ def test_another_program_by_its_name(stub: Stub, shown: str) -> None:
     client = builds.DockerClient(stub.processes)
 
     for ask in (client.version, client.rootless, lambda: client.find("a:b")):
-        with pytest.raises(InputError, match=rf"bin/docker is {shown.split()[0]} .*, not Docker"):
+        with pytest.raises(
+            InputError, match=rf"bin/docker is {shown.split(maxsplit=1)[0]} .*, not Docker"
+        ):
             ask()
     with pytest.raises(InputError) as refused:
         client.program()
