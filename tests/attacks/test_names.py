@@ -1,12 +1,14 @@
 """Names in foreign files, printed: neither a terminal nor a log obeys them."""
 
 import json
+import shutil
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from support.megtrim_cli import run_megtrim
+from support.megtrim_cli import SAMPLE, run_megtrim
 
 HOSTILE = "\x1b[2Jx\u202ey\u200b\r\x9b1m\n::error::pwned\n ##[group]z\U000e0041"
 CONFIG = {
@@ -57,3 +59,33 @@ def test_a_name_that_a_terminal_obeys(name: str, tmp_path: Path) -> None:
     assert said
     assert not {*"\x1b\u202e\u200b\r\x9b\U000e0041"} & {*said}
     assert not any(line.lstrip().startswith("::") or "##[" in line for line in said.splitlines())
+
+
+SECRET = "-----BEGIN PRIVATE KEY-----\n"
+DEFERRED = CONFIG | {"trim": {"level": "deferred"}, "toolchain": {"kind": "host"}}
+
+
+def leave_link(place: Path) -> None:
+    place.symlink_to(place.with_name("key"))
+
+
+def leave_copy(place: Path) -> None:
+    place.write_text(SECRET, encoding="utf-8")
+
+
+def leave_device(place: Path) -> None:
+    place.symlink_to("/dev/zero")
+
+
+@pytest.mark.parametrize("leave", [leave_link, leave_copy, leave_device])
+def test_a_record_that_is_none(leave: Callable[[Path], None], tmp_path: Path) -> None:
+    (tmp_path / "key").write_text(SECRET, encoding="utf-8")
+    (tmp_path / "megtrim.yaml").write_text(json.dumps(DEFERRED), encoding="utf-8")
+    shutil.copytree(SAMPLE, tmp_path / "engine")
+    shutil.copy(SAMPLE / "models/tiny-vgg.sample", tmp_path / "m.sample")
+    leave(tmp_path / "record")
+    ended = run_megtrim("trim", "--reached", "record", cwd=tmp_path)
+
+    assert ended.rc == 2
+    assert "record: found" in ended.stderr
+    assert "PRIVATE" not in ended.stdout + ended.stderr

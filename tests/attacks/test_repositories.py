@@ -205,7 +205,8 @@ def test_a_folder_looks_like_a_repository(scene: Scene) -> None:
     hook = folder / "monitor"
     hook.write_text(f"#!/bin/sh\ntouch {scene.mark}\n", encoding="utf-8")
     hook.chmod(0o755)
-    core = f"[core]\n repositoryFormatVersion = 0\n bare = false\n worktree = tree\n fsmonitor = {hook}\n"
+    core = "[core]\n repositoryFormatVersion = 0\n bare = false\n worktree = tree\n"
+    core += f" fsmonitor = {hook}\n"
     planted = f'[filter "planted"]\n clean = "{scene.command}"\n'
     (folder / "config").write_text(core + planted, encoding="utf-8")
     (folder / "info/attributes").write_text("* filter=planted\n", encoding="utf-8")

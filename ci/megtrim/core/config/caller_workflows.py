@@ -172,7 +172,9 @@ megtrim:
     - pip install "megtrim{extra} @ git+{url}@{sha}" # {version}
     # The default branch says where submodules, and the engine's key, may go: not a merge request.
     - rm -rf .trusted
-    - git clone --quiet --depth 1 --no-checkout --branch "$CI_DEFAULT_BRANCH" "$CI_REPOSITORY_URL" .trusted
+    - >-
+      git clone --quiet --depth 1 --no-checkout --branch "$CI_DEFAULT_BRANCH"
+      "$CI_REPOSITORY_URL" .trusted
     - megtrim ci sources fetch . --trusted .trusted --url "$CI_PROJECT_URL"{given}
     - rm -f baseline.json
     - >-

@@ -58,8 +58,8 @@ def _list_misfits(data: bytes, page_bytes: int, source: str) -> Iterator[str]:
     by_address = sorted(loaded, key=attrgetter("address"))
     for before, after in pairwise(by_address):
         if _cut(after.address, page_bytes) < _end_of(before):
-            place = f"{source}: its LOAD segment at {before.address:#x}"
-            yield f"{place} shares a page of {page_bytes:,} bytes with the one at {after.address:#x}"
+            place = f"{source}: its LOAD segment at {before.address:#x} shares a page"
+            yield f"{place} of {page_bytes:,} bytes with the one at {after.address:#x}"
     for relro in segments(data, source=source):
         if relro.kind == _RELRO:
             place = f"{source}: its GNU_RELRO segment, {relro.address:#x} to {_end_of(relro):#x},"
@@ -87,14 +87,14 @@ def _list_relro_misfits(
         yield "begins before every LOAD segment"
         return
     own = loaded[at]
-    if at + 1 < len(loaded) and end > loaded[at + 1].address:
-        yield f"reaches into the LOAD segment at {loaded[at + 1].address:#x}"
+    for following in loaded[at + 1 : at + 2]:
+        if end > following.address:
+            yield f"reaches into the LOAD segment at {following.address:#x}"
     if last > _cut(_end_of(loaded[-1]) + page_bytes - 1, page_bytes):
         yield "ends after the last page that is loaded"
-    for each in loaded:
-        for begin, stop in ((first, start), (end, last)) if each.flags & _WRITABLE else ():
-            if max(begin, each.address) < min(stop, _end_of(each)):
-                yield f"shares a page of {page_bytes:,} bytes with other data"
+    around = ((first, start), (end, last))
+    if any(_is_written(begin, stop, loaded) for begin, stop in around):
+        yield f"shares a page of {page_bytes:,} bytes with other data"
     if _is_all_of(relro, own, sections):
         return
     within = f"within a page of {page_bytes:,} bytes, and not where its LOAD segment"
@@ -102,6 +102,12 @@ def _list_relro_misfits(
         yield f"begins {within} begins, at {own.address:#x}"
     if end != last and end != _end_of(own):
         yield f"ends {within} ends, at {_end_of(own):#x}"
+
+
+def _is_written(start: int, end: int, loaded: Sequence[Segment]) -> bool:
+    """Return whether a segment with data that may be written has a part between these addresses."""
+    written = (each for each in loaded if each.flags & _WRITABLE)
+    return any(max(start, each.address) < min(end, _end_of(each)) for each in written)
 
 
 def _is_all_of(relro: Segment, loaded: Segment, sections: Sequence[PlacedSection]) -> bool:

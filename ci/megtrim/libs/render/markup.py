@@ -1,6 +1,6 @@
 """Escapes untrusted text for Markdown: it becomes no mention, link, image, HTML or table. Pure.
 
-GitHub's dialect links ``@``, ``#`` and addresses in plain text, but never inside code.
+GitHub's dialect links ``@``, ``#``, hashes of commits and addresses in plain text, never in code.
 """
 
 import posixpath
@@ -73,9 +73,13 @@ _LONGEST_CODE = 200
 _LONGEST_PROSE = 500
 
 _PLAIN_IN_CODE = re.compile(r"[^`|\\\n$]+")
+_HASH = r"(?<![0-9A-Za-z])[0-9a-f]{7,64}(?![0-9A-Za-z])"
+"""GitHub links it to a commit of the repository that the comment is in, whichever it is of."""
+_LONGEST_PLAIN_HASH = 6
 _SPECIAL = re.compile(
     r"(?P<escape>[\\`*_{}\[\]~|!])"
     r"|(?P<entity>[<>&$])"
+    rf"|(?P<hash>{_HASH})"
     r"|(?P<link>[@#]|:(?=//)|(?i:(?<![a-z0-9])(?:www(?=\.)|gh(?=-[0-9])|mailto(?=:)|xmpp(?=:))))"
 )
 _ADDRESS = re.compile(r"https?://[A-Za-z0-9.-]+(?::[0-9]{1,5})?/[A-Za-z0-9._~/-]{1,300}")
@@ -118,6 +122,9 @@ def _inert(found: re.Match[str]) -> str:
     text = found.group()
     if found["escape"]:
         return f"\\{text}"
+    if found["hash"]:
+        starts = range(0, len(text), _LONGEST_PLAIN_HASH)
+        return _BREAK.join(text[at : at + _LONGEST_PLAIN_HASH] for at in starts)
     return _entity(text) if found["entity"] else text + _BREAK
 
 

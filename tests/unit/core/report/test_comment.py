@@ -18,7 +18,7 @@ from megtrim.core.size.growth.causes import Cause
 from megtrim.core.trim.results import OperatorUse, Rebuild, RegionsUse, SizeFlagResult, TagUse
 from megtrim.core.verdict.join import join
 from megtrim.core.verdict.model import Verdict
-from megtrim.libs.render.markup import MOST_ROWS
+from megtrim.libs.render.markup import MOST_ROWS, prose
 from unit.core.report.golden import (
     BASELINE,
     COMMENTS,
@@ -73,7 +73,7 @@ def test_what_was_not_built_is_no_line() -> None:
     plain = replace(whole, sizes=whole.sizes[:1])
 
     assert opening(join(pull_request(artifacts=(plain,), budgets=())))[1:] == [
-        f"Baseline: {BASELINE}.",
+        prose(f"Baseline: {BASELINE}."),
         "3 of 3 scenarios verified, 149 regions kept.",
     ]
     nothing = render(join(pull_request(artifacts=(), budgets=())))

@@ -134,18 +134,12 @@ class _Git:
         return (self._ask("rev-parse", "--show-toplevel") or "").removesuffix("\n")
 
     def _expect_own(self) -> str:
-        """Return the top folder. Raises InputError if git refuses to read what is another user's."""
+        """Return the top folder. Raises InputError for a checkout of another user."""
         outcome = self._run("rev-parse", "--show-toplevel")
         if git_reading.is_of_another_user(outcome.stderr):
             msg = f"{self._root} belongs to another user, so git refuses to read this checkout"
-            trust = (
-                "git",
-                "config",
-                "--global",
-                "--add",
-                "safe.directory",
-                str(self._root.resolve()),
-            )
+            place = str(self._root.resolve())
+            trust = ("git", "config", "--global", "--add", "safe.directory", place)
             raise InputError(msg, hint=f"if you trust its settings: {shlex.join(trust)}")
         return outcome.stdout.removesuffix("\n") if outcome.ok else ""
 

@@ -135,10 +135,9 @@ def test_another_program_by_its_name(stub: Stub, shown: str) -> None:
     stub.answer((["--version"], 0, shown, "Emulate Docker CLI\n"), (["version"], 125, "", template))
     client = builds.DockerClient(stub.processes)
 
+    other = shown.split(maxsplit=1)[0]
     for ask in (client.version, client.rootless, lambda: client.find("a:b")):
-        with pytest.raises(
-            InputError, match=rf"bin/docker is {shown.split(maxsplit=1)[0]} .*, not Docker"
-        ):
+        with pytest.raises(InputError, match=rf"bin/docker is {other} .*, not Docker"):
             ask()
     with pytest.raises(InputError) as refused:
         client.program()
