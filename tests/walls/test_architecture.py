@@ -72,6 +72,7 @@ ACTING = (
     "core/trim/stages/*",
     "libs/util/console",
     "libs/util/files",
+    "libs/util/git_reading",
     "libs/util/owned_folders",
     "libs/util/input_files",
     "libs/util/process",

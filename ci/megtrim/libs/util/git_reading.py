@@ -4,7 +4,6 @@ A repository's settings name programs: filters, monitors, hooks, a shell of its 
 So git refuses a repository of another user, and megtrim does not overrule it. Whoever trusts one
 says so in git's own settings (``safe.directory``), as an image does for its containers. The
 workspace of a CI job often belongs to another user than its container's: there the job says so.
-Pure.
 """
 
 import re
