@@ -49,6 +49,7 @@ _MAGIC = b"megtrim rest 2\n\0"
 _TABLE = struct.Struct(f"<32s19Q64s64s{WORD_BYTES * IMPORTS}x")
 _NAME_BYTES = 63
 _HASH_BYTES = 32
+NO_REST = "it is no file of deferred functions"
 _ENTRY = struct.Struct("<II")
 _INSTRUCTION_BYTES = 4
 _SEGMENT = struct.Struct("<IIQQQQQQ")
@@ -291,3 +292,48 @@ class _Cutter:
         self._first += bytes(-len(self._first) % 8)
         _WORD.pack_into(self._first, _SECTIONS_AT, len(self._first))
         self._first += b"".join(headers)
+
+
+def defers(first: bytes) -> bool:
+    """Return whether a linked file has the table of a rest."""
+    return _TABLE_MAGIC in first
+
+
+def find_mismatch(first: bytes, rest: bytes, *, name: str) -> str:
+    """Return why ``rest`` is not what was cut off from ``first``; empty: it is, byte for byte.
+
+    ``name`` is that of ``first``. The table in it has a digest of each block.
+    """
+    at = first.find(_TABLE_MAGIC)
+    if at < 0 or first.find(_TABLE_MAGIC, at + 1) >= 0 or len(first) < at + _TABLE.size:
+        return f"{name} has no table of a rest, or more than one"
+    fields = _TABLE.unpack_from(first, at)
+    head = fields[20]
+    own_name = fields[21].rstrip(b"\0")
+    build_id = parse_build_id(first).encode()
+    if not rest.startswith(head[: len(_MAGIC)]):
+        return NO_REST
+    if not rest.startswith(head) or head[len(_MAGIC) :][:40] != build_id[:40].ljust(40, b"\0"):
+        return f"it is of another build than {name}"
+    if own_name != f"{name}{REST_SUFFIX}".encode()[:_NAME_BYTES]:
+        return f"{name} looks for a rest of another name"
+    return _compare_blocks(fields, first[at + _TABLE.size :], rest[len(head) :], name)
+
+
+def _compare_blocks(fields: Sequence[int], digests: bytes, body: bytes, name: str) -> str:
+    """``fields``: of the table; ``body``: of the rest, behind its head."""
+    start, end, code, block_bytes, blocks = (fields[number] for number in (2, 3, 5, 6, 7))
+    if len(body) != end - start:
+        return f"it holds {len(body):,} bytes of functions and data, expected {end - start:,}"
+    if not (start <= code <= end and block_bytes):
+        return f"{name} has a damaged table of its rest"
+    begins = range(code - start, len(body), block_bytes)
+    if len(begins) + 1 != blocks:
+        return f"{name} has a damaged table of its rest"
+    for number in range(blocks):
+        begin = begins[number - 1] if number else 0
+        end_of_block = begin + block_bytes if number else code - start
+        digest = hashlib.blake2b(body[begin:end_of_block], digest_size=_HASH_BYTES).digest()
+        if digest != digests[_HASH_BYTES * number :][:_HASH_BYTES]:
+            return f"its block {number + 1} of {blocks} holds other bytes than were linked"
+    return ""

@@ -49,6 +49,8 @@ _MAX_ID_BYTES = 64
 _RELOCATABLE = 1
 _LINKED = (2, 3)
 _WIDE = 2
+_SYSTEMS = {3: 0}
+"""GNU's own system is Unix; its ``strip`` says so once no symbol needs more."""
 _INDEX = struct.Struct("<I")
 _MOST_SECTIONS = 1_000_000
 _MOST_SYMBOLS = 8_000_000
@@ -143,14 +145,18 @@ class ElfHeader:
         self._words = words = _WIDTHS[data[4]]
         fields = words.header.unpack_from(data)
         self._kind, self.machine, _, self.entry, segments, self._table, *rest = fields
-        _, _, _, count, *self._sections = rest
+        flags, _, _, count, *self._sections = rest
+        self.header_bytes = words.header.size
+        self.form = (data[4:7], _SYSTEMS.get(data[7], data[7]), data[8:9], self._kind, self.machine)
+        """Width, byte order, version, system and kind of the file, and its machine."""
+        self.flags = flags
         self.is_wide = data[4] == _WIDE
         entries = self._part(segments, count * words.segment.size)
         self.segments = tuple(
             Segment(*(each[at] for at in words.segment_fields))
             for each in words.segment.iter_unpack(entries)
         )
-        self._segment_headers = (segments, segments + len(entries))
+        self.segment_headers = (segments, segments + len(entries))
 
     def _part(self, start: int, size_bytes: int) -> bytes:
         if start + size_bytes > len(self._data):
@@ -180,7 +186,7 @@ class ElfLayout(ElfHeader):
         end = self._table + len(raw) * self.section_header_bytes
         self.headers = (
             ("[ELF header]", 0, self._words.header.size),
-            ("[program headers]", *self._segment_headers),
+            ("[program headers]", *self.segment_headers),
             ("[section headers]", self._table, end),
         )
         """Name, start and end."""

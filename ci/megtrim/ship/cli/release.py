@@ -17,6 +17,7 @@ from megtrim.core.cli.options import PATH, common, device_option, examples, trim
 from megtrim.core.cli.session.each_toolchain import each_toolchain
 from megtrim.core.cli.stage import run_chain
 from megtrim.libs.util.errors import EXIT_PASS, InputError, ProductFailure, worst_exit_code
+from megtrim.libs.util.input_files import read_bytes
 from megtrim.libs.util.wording import count
 from megtrim.ship.aar import AarPart, make_aar
 from megtrim.ship.release.aar import collect_part, explain_missing, read_exported
@@ -33,6 +34,7 @@ from megtrim.ship.release.archive import (
 from megtrim.ship.release.check import ReleaseCheck, check_release, expect_whole
 from megtrim.ship.release.collect import collect_export, collect_release
 from megtrim.ship.release.contents import AAR_PATH, RELEASE_FILE, ReleaseContents
+from megtrim.ship.release.packaged import describe_packaged
 from megtrim.ship.release.prove import compare_rebuild, is_traced, prove_release
 
 
@@ -184,6 +186,7 @@ def _read_part(release: Path) -> AarPart:
     return part
 
 
+_MOST_PACKAGED_BYTES = 4 * 1024**3
 _REBUILT = "rebuilt"
 """Folder in that of results: what was built again, which nothing else is taken for."""
 _BY_ITSELF = "what it says of itself, which anyone could write: compare its digest (--sha256)"
@@ -202,6 +205,7 @@ def _read_digest(_context: click.Context, _option: click.Parameter, given: str |
 @examples(
     "megtrim release verify camera-1.4.tar.gz",
     "megtrim release verify camera-1.4 --model models/scene.mge",
+    "megtrim release verify camera-1.4.tar.gz --file app/lib/arm64-v8a/liblite_shared.so",
     "megtrim release verify camera-1.4 --rebuild --engine ../MegEngine",
     "megtrim release verify camera-1.4 --rebuild --device virtual-phone",
 )
@@ -217,15 +221,34 @@ def _read_digest(_context: click.Context, _option: click.Parameter, given: str |
 )
 @click.option("--model", type=PATH, metavar="FILE", help="A model that it must be able to run.")
 @click.option(
+    "--file",
+    "files",
+    type=PATH,
+    multiple=True,
+    metavar="FILE",
+    help="A file that was taken back from a package: say which of the release it is.",
+)
+@click.option(
     "--rebuild",
     is_flag=True,
     help="Build it again here, by the configuration and the keep set, and compare every file.",
 )
-def verify(options: Options, release: Path, sha256: str, model: Path | None, rebuild: bool) -> int:
+def verify(
+    options: Options,
+    release: Path,
+    sha256: str,
+    model: Path | None,
+    files: tuple[Path, ...],
+    rebuild: bool,
+) -> int:
     """Check offline that the RELEASE, a folder or .tar.gz, is whole, unchanged and proven.
 
-    What is damaged, missing, added, renamed or of another release is named. Without --sha256, a
-    release that someone wrote newly from end to end looks like any other.
+    What is damaged, missing, added, renamed or of another release is named, and so is each file of
+    which more could be false than can be compared. Without --sha256, a release that someone wrote
+    newly from end to end looks like any other.
+
+    A FILE with the same bytes as a program, library or rest of the release is proven. One that was
+    stripped since is compared by what is loaded, and called stripped after the release.
 
     With --rebuild it is built again from nothing, in the folder rebuilt of the results, and run,
     as `megtrim release build` does; every file must have the same bytes, and there may be no other.
@@ -239,13 +262,42 @@ def verify(options: Options, release: Path, sha256: str, model: Path | None, reb
         raise click.UsageError(msg)
     with open_release(release) as folder:
         found = check_release(folder, expected=sha256, model=model)
-    contents = expect_whole(found, release)
+        contents = expect_whole(found, release)
+        packaged, changed = _compare_packaged(files, contents, found, folder)
     devices = ", ".join(device.name for device in contents.devices)
     by = "what the release of this digest says" if sha256 else _BY_ITSELF
     show(f"{release}: {count(len(found.files), 'file')} as released")
     show(f"every scenario is proven: {len(contents.scenarios)} on {devices}, by {by}")
+    for line in found.unproven:
+        show(f"not proven: {line}")
+    for line in packaged:
+        show(line)
     show(f"sha256 of its SHA256SUMS: {found.sha256}")
+    if changed:
+        msg = "\n".join(each.message for each in changed)
+        raise ProductFailure(msg, hint=changed[0].hint)
     return _rebuild(found, contents, release, options) if rebuild else EXIT_PASS
+
+
+def _compare_packaged(
+    files: Sequence[Path], contents: ReleaseContents, found: ReleaseCheck, folder: Path
+) -> tuple[list[str], list[ProductFailure]]:
+    """Return a line for each of the files that is of the release, and the error of each other."""
+
+    def read(name: str) -> bytes:
+        return (folder / name).read_bytes()
+
+    lines = []
+    changed = []
+    for path in files:
+        data = read_bytes(path, most_bytes=_MOST_PACKAGED_BYTES, expected="a file of the release")
+        try:
+            said = describe_packaged(data, contents, found.files, read, shown=str(path))
+        except ProductFailure as error:
+            changed.append(error)
+        else:
+            lines.append(f"{path}: {said}")
+    return lines, changed
 
 
 def _rebuild(

@@ -19,7 +19,7 @@ from megtrim.libs.util.errors import InfrastructureFailure, InputError, ProductF
 from megtrim.libs.util.files import cannot_write, guard_write, sha256_file
 from megtrim.libs.util.input_files import open_plain_file
 from megtrim.libs.util.value import Value
-from megtrim.ship.release.contents import PROGRAMS, ReleaseContents
+from megtrim.ship.release.contents import PROGRAMS, ReleaseContents, name_files
 from megtrim.ship.release.documents import is_inside, seal
 
 _FOLDER_MODE = 0o755
@@ -51,7 +51,7 @@ def seal_files(
     megtrim: str,
 ) -> tuple[ReleaseFile, ...]:
     digests = {each.path: each.sha256 for each in payload}
-    texts = seal(contents, digests, stages=stages, megtrim=megtrim)
+    texts = seal(name_files(contents, digests), digests, stages=stages, megtrim=megtrim)
     return (*payload, *(from_text(path, text) for path, text in texts.items()))
 
 

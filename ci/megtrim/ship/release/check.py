@@ -7,6 +7,7 @@ import os
 import stat
 from collections.abc import Iterator, Mapping
 from dataclasses import field, replace
+from functools import partial
 from pathlib import Path
 
 from megtrim.core.build_spec import HEADERS, LICENCES
@@ -20,10 +21,12 @@ from megtrim.libs.util.input_files import read_text
 from megtrim.libs.util.json_text import LARGEST_DOCUMENT
 from megtrim.libs.util.strict_json import dump
 from megtrim.libs.util.value import Value
+from megtrim.libs.util.wording import make_printable
 from megtrim.ship.aar import is_made_of
 from megtrim.ship.crashes.program import parse_left_out
 from megtrim.ship.release.aar import CONFIG_PATH, collect_part, render_config
 from megtrim.ship.release.archive import FETCH_AGAIN, list_released
+from megtrim.ship.release.bindings import compare_parts, list_unproven_files
 from megtrim.ship.release.contents import (
     AAR_PATH,
     CONFIGURATION,
@@ -37,6 +40,7 @@ from megtrim.ship.release.contents import (
     ArtifactKind,
     ReleaseContents,
     hide_machine,
+    is_of_older_form,
     list_unshown,
     locate_cache,
     locate_left_out,
@@ -58,6 +62,10 @@ _MOST_FILES = 100_000
 _RIGHTS_OF_OTHERS = stat.S_ISUID | stat.S_ISGID
 _FOLDERS = (f"{HEADERS}/", f"{LICENCES}/", f"{CONFIGURATION}/")
 """What is in them depends on the engine and the team."""
+_OLDER = (
+    "verify it with the megtrim that made it, or make the release again; its files are as its "
+    "SHA256SUMS says: docs/how-to/upgrade-megtrim.md#releases-of-megtrim-02"
+)
 _NO_RELEASE = "name the folder that `megtrim release build` wrote"
 
 
@@ -70,6 +78,10 @@ class ReleaseCheck(Value):
     stages: Mapping[str, str] = field(default_factory=dict)
     """The key of each result that the programs are made from, by the id of its task."""
     megtrim: str = ""
+    unproven: tuple[str, ...] = ()
+    """A line for each file of which more could be false than was compared."""
+    is_older: bool = False
+    """Its files are as SHA256SUMS says, and release.json has a form of megtrim 0.2 or earlier."""
     problems: tuple[str, ...]
 
 
@@ -93,14 +105,19 @@ def check_release(
         return found
     try:
         stages, megtrim = read_statement(_text(folder, STATEMENT_FILE), source=STATEMENT_FILE)
+        described = _text(folder, RELEASE_FILE)
+        if is_of_older_form(described):
+            return replace(found, megtrim=megtrim, is_older=True)
         found = replace(
             found,
-            contents=parse_contents(_text(folder, RELEASE_FILE), source=RELEASE_FILE),
+            contents=parse_contents(described, source=RELEASE_FILE),
             proofs=load_proofs(folder / PROOFS_PATH) if PROOFS_PATH in named else None,
             stages=stages,
             megtrim=megtrim,
         )
         problems += _compare(folder, found, draft=draft)
+        if not problems:
+            found = replace(found, unproven=tuple(_list_unproven(folder, found)))
     except InputError as error:
         problems.append(error.message)
     if model and found.contents and sha256_file(model) not in found.contents.models.values():
@@ -110,7 +127,13 @@ def check_release(
 
 
 def expect_whole(found: ReleaseCheck, shown: Path) -> ReleaseContents:
-    """Raises ProductFailure with all that is wrong with a release."""
+    """Raises ProductFailure with all that is wrong with a release, InputError for an older form."""
+    if found.is_older:
+        msg = (
+            f"{shown} was released by megtrim {make_printable(found.megtrim)}, whose {RELEASE_FILE} "
+            "does not name all of its files, so this megtrim cannot say what is proven"
+        )
+        raise InputError(msg, hint=_OLDER)
     if found.contents is None or found.problems:
         listed = "\n".join(f"  {problem}" for problem in found.problems)
         msg = f"{shown} is not what was released:\n{listed}"
@@ -189,6 +212,7 @@ def _compare(folder: Path, found: ReleaseCheck, *, draft: bool) -> Iterator[str]
     if named.get(KEEP_SET_PATH) != contents.keep_set_sha256:
         yield f"{KEEP_SET_PATH} is another keep set than {RELEASE_FILE} names"
     keep = parse_keep_set(_text(folder, KEEP_SET_PATH), source=KEEP_SET_PATH)
+    yield from compare_parts(named, contents, keep, partial(_read_part, folder))
     traced = {each.id: each for each in keep.scenarios}
     for scenario in contents.scenarios:
         record = traced.get(scenario.id)
@@ -283,6 +307,15 @@ def _compare_proofs(found: ReleaseCheck, contents: ReleaseContents) -> Iterator[
         yield f"{RELEASE_FILE} lists other devices than {PROOFS_PATH}"
     if found.files.get(PROOFS_PATH) != (digest(dump(own)) if own.entries else None):
         yield f"{PROOFS_PATH} says other or more things than a release may, such as times or logs"
+
+
+def _list_unproven(folder: Path, found: ReleaseCheck) -> Iterator[str]:
+    assert found.contents is not None
+    return list_unproven_files(found.files, found.contents, partial(_read_part, folder))
+
+
+def _read_part(folder: Path, name: str) -> bytes:
+    return (folder / name).read_bytes()
 
 
 def _text(folder: Path, name: str, *, most_bytes: int = LARGEST_DOCUMENT) -> str:

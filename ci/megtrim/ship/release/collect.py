@@ -48,6 +48,7 @@ from megtrim.ship.release.contents import (
     locate_cache,
     locate_left_out,
     make_contents,
+    name_files,
 )
 from megtrim.ship.release.documents import describe, list_unfit
 
@@ -59,7 +60,8 @@ _MAKES = frozenset({Stage.BUILD, Stage.PROFILE, Stage.HEADER, Stage.FUNCTIONS, S
 def collect_export(session: Session) -> tuple[ReleaseFile, ...]:
     contents = _read_contents(session)
     payload = _complete(session, contents, _collect_payload(session, contents))
-    texts = describe(contents, [each.path for each in payload])
+    digests = {each.path: each.sha256 for each in payload}
+    texts = describe(name_files(contents, digests), digests)
     documents = (from_text(path, text) for path, text in texts.items())
     report = session.results.done[REPORT]
     pages = (from_path(f"report/{name}", report.file(name)) for name in sorted(report.files))

@@ -5,7 +5,7 @@ It holds no time, no day and no folder: equal inputs give equal bytes.
 
 import re
 from collections.abc import Container, Iterable, Iterator, Mapping
-from dataclasses import replace
+from dataclasses import field, replace
 from enum import StrEnum
 
 from megtrim.core.build_spec import PACKAGE, REST_SUFFIX, EngineIdentity
@@ -27,11 +27,14 @@ from megtrim.core.config.config_id import NAME_PATTERN
 from megtrim.core.trim.results import FunctionsUse, TrimChoice
 from megtrim.core.verdict.model import Verdict
 from megtrim.libs.programs.parity import OutputResult
+from megtrim.libs.util.errors import InputError
+from megtrim.libs.util.json_text import read
 from megtrim.libs.util.strict_json import encode, load
 from megtrim.libs.util.value import Value
 from megtrim.libs.util.wording import make_printable
 
-VERSION = 1
+VERSION = 2
+_OLDER_VERSION = 1
 HINT = "another version of megtrim wrote it, or it was damaged: fetch the release again"
 
 AAR_PATH = f"android/{PACKAGE}.aar"
@@ -143,6 +146,8 @@ class ReleaseContents(Value):
     configuration_sha256: str
     artifacts: tuple[ReleaseArtifact, ...]
     scenarios: tuple[ReleaseScenario, ...]
+    files: Mapping[str, str] = field(default_factory=dict)
+    """The sha256 of all that is released with the artifacts, by its path."""
 
     @property
     def unproven(self) -> tuple[str, ...]:
@@ -240,6 +245,16 @@ def make_contents(
     )
 
 
+def name_files(contents: ReleaseContents, payload: Mapping[str, str]) -> ReleaseContents:
+    """Return ``contents`` with the digests of the files of ``payload`` that it does not name yet.
+
+    Proofs come later.
+    """
+    named = {KEEP_SET_PATH, PROOFS_PATH, *(each.path for each in contents.artifacts)}
+    files = {path: sha256 for path, sha256 in payload.items() if path not in named}
+    return replace(contents, files=files)
+
+
 def list_unshown(document: object) -> Iterator[str]:
     match encode(document):
         case str(text):
@@ -265,6 +280,13 @@ def locate_cache(scenario: str) -> str:
 
 def locate_left_out(name: str) -> str:
     return f"{SYMBOLS}/{name}{LEFT_OUT_SUFFIX}"
+
+
+def is_of_older_form(text: str) -> bool:
+    try:
+        return read(text, lambda value: "version" in value, RELEASE_FILE, _OLDER_VERSION, HINT)
+    except (InputError, TypeError):
+        return False
 
 
 def parse_contents(text: str, *, source: str) -> ReleaseContents:

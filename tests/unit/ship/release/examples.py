@@ -23,7 +23,7 @@ from megtrim.libs.util.process import ProcessRunner
 from megtrim.places.compile.projects import checkout
 from megtrim.ship.crashes.program import TrimmedProgram, dump_left_out
 from megtrim.ship.release.aar import CONFIG_PATH, collect_aar, render_config
-from megtrim.ship.release.archive import ReleaseFile, from_text, write_folder
+from megtrim.ship.release.archive import ReleaseFile, from_text, seal_files, write_folder
 from megtrim.ship.release.check import add_proofs, clean_proofs
 from megtrim.ship.release.contents import (
     KEEP_SET_PATH,
@@ -33,6 +33,7 @@ from megtrim.ship.release.contents import (
     ThirdParty,
     locate_left_out,
     make_contents,
+    name_files,
 )
 from megtrim.ship.release.documents import CHECKSUMS_FILE, DOCUMENTS, dump_checksums, seal
 from unit.core.trim.stages.built import built, finish
@@ -44,6 +45,7 @@ from unit.libs.elf.made_objects import with_segments
 MODELS = {"resnet18-s": "1" * 64, "mobilenet-s": "2" * 64}
 PROGRAM = "the program\n"
 LIBRARY = "the library\n"
+CONFIGURED = "version: 1\n"
 THIRD_PARTIES = (
     ThirdParty(path="third_party/cpuinfo", commit="c" * 40, is_used=False),
     ThirdParty(path="third_party/flatbuffers", commit="f" * 40, is_used=True),
@@ -96,7 +98,7 @@ def contents(verdict: Verdict | None = None, *, program: str = PROGRAM) -> Relea
         graphs=GRAPHS,
         third_parties=THIRD_PARTIES,
         keep_set_sha256=sha(keep_set(verdict, models=MODELS)),
-        configuration_sha256="c" * 64,
+        configuration_sha256=sha(CONFIGURED),
     )
 
 
@@ -123,12 +125,12 @@ def documents(
         "include/engine/twin.h": "#pragma once\n",
         "licences/LICENSE": "Apache-2.0\n",
         "licences/third_party/flatbuffers/LICENSE.txt": "Apache-2.0\n",
-        "share/configuration/megtrim.yaml": "version: 1\n",
+        "share/configuration/megtrim.yaml": CONFIGURED,
         CONFIG_PATH: render_config(library="libengine.so", programs=["load_and_run"]),
         KEEP_SET_PATH: keep or keep_set(passing(), models=MODELS),
     } | (more or {})
     digests = {path: sha(text) for path, text in texts.items()}
-    return texts | seal(said, digests, stages=STAGES, megtrim="0.1.0")
+    return texts | seal(name_files(said, digests), digests, stages=STAGES, megtrim="0.1.0")
 
 
 ARM64 = "aarch64-linux-android23"
@@ -163,10 +165,7 @@ def write_for_android(
     if aar is not None:
         own = replace(own, source=aar, sha256=hashlib.sha256(aar).hexdigest())
     payload = [*files, own]
-    sealed = seal(
-        said, {each.path: each.sha256 for each in payload}, stages=STAGES, megtrim="0.1.0"
-    )
-    write_folder((*payload, *as_files(sealed)), folder)
+    write_folder(seal_files(said, payload, stages=STAGES, megtrim="0.1.0"), folder)
     return folder
 
 
@@ -229,10 +228,7 @@ def write_release(
         *([ReleaseFile(path=f"symbols/{NAME}", source=made.shipped, sha256=sha256)] * symbols),
         *([from_text(locate_left_out(NAME), text)] * bool(text)),
     ]
-    digests = {each.path: each.sha256 for each in files}
-    texts = seal(said, digests, stages=STAGES, megtrim="0.1.0")
-    assert texts.keys() == DOCUMENTS
-    write_folder((*files, *as_files(texts)), folder)
+    write_folder(seal_files(said, files, stages=STAGES, megtrim="0.1.0"), folder)
     return folder
 
 

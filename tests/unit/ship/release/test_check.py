@@ -198,8 +198,8 @@ DAMAGES: dict[str, tuple[Damage, str]] = {
         "provenance.intoto.json:1: ",
     ),
     "description of another version": (
-        _forge(WHOLE | {RELEASE_FILE: '{"version": 2}\n'}),
-        "release.json:1: version: found 2, expected 1",
+        _forge(WHOLE | {RELEASE_FILE: '{"version": 3}\n'}),
+        "release.json:1: version: found 3, expected 2",
     ),
     "other keep set": (
         _forge(documents(keep=keep_set(passing(), models=OTHER_MODELS))),
