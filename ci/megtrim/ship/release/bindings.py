@@ -7,6 +7,7 @@ with the release, and only the digest of the whole release vouches for it. Pure.
 from collections.abc import Callable, Iterator, Mapping
 
 from megtrim.core.build_spec import HEADERS, LICENCES, REST_SUFFIX, Variant
+from megtrim.core.config.document import parse_document
 from megtrim.core.functions import rest
 from megtrim.core.functions.cutter import defers, find_mismatch
 from megtrim.core.size.baseline import parse_sizes
@@ -45,6 +46,7 @@ def compare_parts(
     ``named`` has the digest of each file; it was compared with the files before.
     """
     yield from _compare_named(named, contents)
+    yield from _compare_configuration(named, contents, read)
     yield from _compare_rests(contents, read)
     yield from _compare_symbols(named, contents, read)
     yield from _compare_caches(named, contents, keep)
@@ -80,8 +82,27 @@ def _compare_named(named: Mapping[str, str], contents: ReleaseContents) -> Itera
             yield f"{path} is missing, and {RELEASE_FILE} names it"
         elif payload[path] != contents.files[path]:
             yield f"{path} is another file than {RELEASE_FILE} names"
-    if named.get(CONFIGURATION_PATH) != contents.configuration_sha256:
+
+
+def _compare_configuration(
+    named: Mapping[str, str], contents: ReleaseContents, read: Read
+) -> Iterator[str]:
+    """Parts in files of their own may be missing, for they may be of other toolchains."""
+    if CONFIGURATION_PATH not in named:
+        yield f"{CONFIGURATION_PATH} is missing"
+        return
+    document = parse_document(read(CONFIGURATION_PATH), file=CONFIGURATION_PATH)
+    if not _has_parts(document.data) and document.sha256 != contents.configuration_sha256:
         yield f"{CONFIGURATION_PATH} is another configuration than {RELEASE_FILE} names"
+
+
+def _has_parts(data: Mapping[str, object]) -> bool:
+    """Models or scenarios may be a pattern of files."""
+    models = data.get("models")
+    if isinstance(models, str):
+        return True
+    listed = models if isinstance(models, list) else []
+    return any(isinstance(each, dict) and isinstance(each.get("scenarios"), str) for each in listed)
 
 
 def _compare_rests(contents: ReleaseContents, read: Read) -> Iterator[str]:

@@ -384,7 +384,7 @@ def test_a_scenario_that_did_not_pass_is_unproven() -> None:
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [
-        ('"version": 1', '"version": 2', "version: found 2, expected 1"),
+        ('"version": 2', '"version": 3', "version: found 3, expected 2"),
         ('"verdict": "pass"', '"verdict": "fine"', "verdict: found 'fine', expected one of"),
         ('"trim": {', '"more": 1, "trim": {', "more: found 1, expected no such key"),
     ],
