@@ -34,7 +34,7 @@ def find_difference(released: bytes, found: bytes) -> str:
 
 
 def find_other_code(program: bytes, twin: bytes) -> str:
-    """Return how the code of a ``twin`` with symbols differs from the program's; empty: it does not.
+    """Return how a ``twin`` with symbols has other code than the program; empty: it has the same.
 
     A linker may have made each of them, with a build id of its own.
     """

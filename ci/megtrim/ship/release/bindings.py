@@ -69,8 +69,9 @@ def list_unproven_files(
     for each in contents.artifacts:
         if f"{SYMBOLS}/{each.name}" in named:
             yield f"{SYMBOLS}/{each.name}: its code is that of {each.path}; names are not compared"
-        if locate_left_out(each.name) in named:
-            yield f"{locate_left_out(each.name)}: its count of functions fits; names are not compared"
+        listed = locate_left_out(each.name)
+        if listed in named:
+            yield f"{listed}: its count of functions fits; names are not compared"
 
 
 def _compare_named(named: Mapping[str, str], contents: ReleaseContents) -> Iterator[str]:
@@ -157,7 +158,8 @@ def _compare_sizes(
             said = found.sizes.get((each.name, variant))
             if said != expected:
                 shown = "nothing" if said is None else f"{said:,}"
-                yield f"{SIZES_PATH} says {shown} for {each.name} ({variant}), expected {expected:,}"
+                what = f"{each.name} ({variant})"
+                yield f"{SIZES_PATH} says {shown} for {what}, expected {expected:,}"
 
 
 def _list_sizes(artifact: ReleaseArtifact) -> Iterator[tuple[str, int]]:

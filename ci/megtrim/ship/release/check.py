@@ -129,9 +129,10 @@ def check_release(
 def expect_whole(found: ReleaseCheck, shown: Path) -> ReleaseContents:
     """Raises ProductFailure with all that is wrong with a release, InputError for an older form."""
     if found.is_older:
+        by = f"megtrim {make_printable(found.megtrim)}"
         msg = (
-            f"{shown} was released by megtrim {make_printable(found.megtrim)}, whose {RELEASE_FILE} "
-            "does not name all of its files, so this megtrim cannot say what is proven"
+            f"{shown} was released by {by}, whose {RELEASE_FILE} does not name all of its files, "
+            "so this megtrim cannot say what is proven"
         )
         raise InputError(msg, hint=_OLDER)
     if found.contents is None or found.problems:
