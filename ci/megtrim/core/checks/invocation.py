@@ -58,6 +58,7 @@ class Options(Value):
     reached: tuple[Path, ...] = ()
     """What programs recorded in the field: those functions stay."""
     of_release: Path | None = None
+    of_releases: tuple[Path, ...] = ()
     """The release that crashes and records are of; None: they are of the results."""
 
     @property

@@ -138,7 +138,11 @@ traces_option = click.option(
 )
 _REACHED = "Keep the deferred functions that this record names, and show their bytes; repeatable."
 reached_option = click.option("--reached", type=PATH, multiple=True, metavar="FILE", help=_REACHED)
-_RELEASE = "The crash or record is of this release, a folder or .tar.gz, and not of the results."
+_RELEASE = "The crash is of this release, a folder or .tar.gz, and not of the results."
+_RELEASES = "The record has lines of this release, a folder or .tar.gz; repeatable."
+releases_option = click.option(
+    "--release", "of_releases", type=PATH, multiple=True, metavar="RELEASE", help=_RELEASES
+)
 release_option = click.option(
     "--release", "of_release", type=PATH, metavar="RELEASE", help=_RELEASE
 )

@@ -30,7 +30,7 @@ from megtrim.core.cli.options import (
     json_option,
     neighbours_option,
     reached_option,
-    release_option,
+    releases_option,
     traces_option,
     trimming,
 )
@@ -74,7 +74,7 @@ def _read_final(out: Path | None) -> Verdict | None:
     "megtrim trim --config examples/megengine-linux-arm64.yaml --engine ../MegEngine",
     "megtrim trim --quick",
     "megtrim trim --committed --no-gate",
-    "megtrim trim --reached field.txt --release camera-1.4.tar.gz",
+    "megtrim trim --reached field.txt --release camera-1.3.tar.gz --release camera-1.4.tar.gz",
 )
 @click.command()
 @each_toolchain(_summarize)
@@ -85,7 +85,7 @@ def _read_final(out: Path | None) -> Verdict | None:
 @click.option("--no-gate", is_flag=True, help="Exit with 0 if there is a verdict, whatever it is.")
 @traces_option
 @reached_option
-@release_option
+@releases_option
 @base_options
 @click.argument("models", nargs=-1, type=PATH)
 def trim(options: Options, models: tuple[Path, ...], no_gate: bool) -> int:
@@ -96,7 +96,7 @@ def trim(options: Options, models: tuple[Path, ...], no_gate: bool) -> int:
 
     Results that are up to date are used again; an interrupted run continues where it ended.
     """
-    if options.of_release is not None and not options.reached:
+    if options.of_releases and not options.reached:
         msg = "--release names what a record is of: it needs --reached"
         raise click.UsageError(msg)
     expect_writable(options.out)

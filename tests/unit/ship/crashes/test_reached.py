@@ -5,7 +5,7 @@ import pytest
 from megtrim.libs.elf.symbol_table import Function
 from megtrim.libs.util.errors import InputError
 from megtrim.ship.crashes.program import TrimmedProgram
-from megtrim.ship.crashes.reached import parse_record, price
+from megtrim.ship.crashes.reached import describe_passed_over, join_records, parse_record, price
 from unit.ship.crashes.made_programs import FIRST, ID, SECOND, STAYS, UNUSED, program
 
 AT = 0x20000
@@ -21,36 +21,145 @@ def deferring() -> TrimmedProgram:
     return replace(made, table=replace(made.table, functions=functions))
 
 
+OTHER = LINE.replace(ID, "1" * 40)
+THIRD = LINE.replace(ID, "2" * 40)
+BEFORE = f"{ID} {BEHIND:08x}\n"
+BOTH = (("second(int)",), ("first()", "unused()"))
+LOGCAT = "11-24 03:04:05.678  4800  4800 I app     : "
+BRIEF = "I/app     ( 4711): "
+ZEROS = "\0" * 4096
+
+
 def test_what_was_reached_has_a_price() -> None:
     """The largest first; a function that was called in two runs counts once."""
     record = parse_record(f"{LINE}{ID} {BEHIND:08x}\n{LINE}".encode(), source="r")
 
-    assert record == {(ID, AT): "r:1", (ID, BEHIND): "r:2"}
-    assert price(record, [deferring()]) == {("second(int)",): 32, ("first()", "unused()"): 16}
+    assert record.calls == {(ID, AT): ["r:1", "r:3"], (ID, BEHIND): ["r:2"]}
+    found = price(record, [deferring()])
+    assert found.prices == {("second(int)",): 32, ("first()", "unused()"): 16}
+    assert found.passed_over == {}
+
+
+def prefix(text: str, words: str) -> str:
+    return "".join(f"{words}{line}" for line in text.splitlines(keepends=True))
+
+
+_NO_ADDRESS = "with an address where no deferred function of app begins"
+_TORN = "of zeros, from a write that was torn"
+_OTHER = "without a build id and an address"
+DAMAGED: dict[str, tuple[str | bytes, dict[str, int]]] = {
+    "nothing": (BEFORE + LINE, {}),
+    "an older build's line": (OTHER + BEFORE + LINE, {f"of the build {'1' * 40}": 1}),
+    "two older builds' lines": (
+        OTHER + THIRD + BEFORE + OTHER + LINE,
+        {f"of the build {'1' * 40}": 2, f"of the build {'2' * 40}": 1},
+    ),
+    "CRLF": ((BEFORE + LINE).replace("\n", "\r\n"), {}),
+    "CRLF in one line": (BEFORE.replace("\n", "\r\n") + LINE, {}),
+    "two ends of CRLF": ((BEFORE + LINE).replace("\n", "\r\r\n"), {}),
+    "no last end": (BEFORE + LINE[:-1], {}),
+    "empty lines": (f"\n{BEFORE}\n\n{LINE}\n", {}),
+    "blanks": (f"  {BEFORE} {LINE[:-1]} \t\n", {}),
+    "a cut first line": (LINE[10:] + BEFORE + LINE, {_OTHER: 1}),
+    "a cut last line": (BEFORE + LINE + LINE[:30], {"cut off": 1}),
+    "a cut address": (BEFORE + LINE + LINE[:-3], {"cut off": 1}),
+    "a line cut in the middle of the file": (f"{LINE[:20]}\n{BEFORE}{LINE}", {"cut off": 1}),
+    "zeros at the end": (BEFORE + LINE + ZEROS, {_TORN: 1}),
+    "zeros before": (ZEROS + BEFORE + LINE, {_TORN: 1}),
+    "zeros within": (BEFORE + ZEROS + LINE, {_TORN: 1}),
+    "zeros in a line": (f"{LINE[:20]}{ZEROS}{BEFORE}{LINE}", {_TORN: 1, "cut off": 1}),
+    "zeros twice": (f"{ZEROS}\n{BEFORE}{ZEROS}{LINE}", {_TORN: 2}),
+    "logcat": (prefix(BEFORE + LINE, LOGCAT), {}),
+    "logcat of a year": (prefix(BEFORE + LINE, f"2026-{LOGCAT}"), {}),
+    "logcat, brief": (prefix(BEFORE + LINE, BRIEF), {}),
+    "logcat, once": (LOGCAT + BEFORE + LINE, {}),
+    "logcat with others' lines": (
+        f"--------- beginning of main\n{prefix(BEFORE + LINE, LOGCAT)}{LOGCAT}hello\n",
+        {_OTHER: 2},
+    ),
+    "journald": (prefix(BEFORE + LINE, "Nov 28 23:01:06 host app[4711]: "), {}),
+    "compose": (prefix(BEFORE + LINE, "app-1  | "), {}),
+    "UTF-16": ((BEFORE + LINE).encode("utf-16"), {}),
+    "UTF-16 with CRLF": ((BEFORE + LINE).replace("\n", "\r\n").encode("utf-16"), {}),
+    "a mark of UTF-8": ((BEFORE + LINE).encode("utf-8-sig"), {}),
+    "bytes that are no text": (b"\xff\xfe\xfd"[1:] + b"\n" + (BEFORE + LINE).encode(), {_OTHER: 1}),
+    "capital letters": (BEFORE + LINE + LINE.upper(), {_OTHER: 1}),
+    "two lines in one": (BEFORE + LINE + LINE[:-1] + LINE, {_OTHER: 1}),
+    "two blanks": (BEFORE + LINE + LINE.replace(" ", "  "), {_OTHER: 1}),
+    "no number": (BEFORE + LINE + LINE.replace(ID, "g" * 40), {_OTHER: 1}),
+    "a terminal's command": (BEFORE + LINE + f"\x1b]0;{LINE}", {_OTHER: 1}),
+    "a line without an end": (BEFORE + LINE + "a" * 100_000, {_OTHER: 1}),
+    "an address within": (f"{BEFORE}{LINE}{ID} {AT + 4:08x}\n", {_NO_ADDRESS: 1}),
+    "an address of what stays": (f"{BEFORE}{LINE}{ID} {STAYS:08x}\n", {_NO_ADDRESS: 1}),
+    "an address of nothing": (f"{BEFORE}{LINE}{ID} {'f' * 16}\n", {_NO_ADDRESS: 1}),
+    "the program's own words": (
+        f"megtrim: the code at 0x01 is in a.rest, which is not there\n{BEFORE}{LINE}",
+        {_OTHER: 1},
+    ),
+}
+
+
+@pytest.mark.parametrize("name", DAMAGED)
+def test_what_fits_is_used_and_the_others_are_counted(name: str) -> None:
+    data, kinds = DAMAGED[name]
+    raw = data if isinstance(data, bytes) else data.encode()
+    found = price(parse_record(raw, source="r"), [deferring()])
+
+    assert tuple(found.prices) == BOTH
+    assert {kind: len(places) for kind, places in found.passed_over.items()} == kinds
+
+
+def test_the_first_lines_of_each_kind_are_named() -> None:
+    record = parse_record(f"{OTHER}cut\n{OTHER * 4}{LINE}".encode(), source="r")
+    said = [*describe_passed_over(price(record, [deferring()]).passed_over)]
+
+    assert said == [
+        f"1 line {_OTHER}: r:2",
+        f"5 lines of the build {'1' * 40}: r:1, r:3, r:4, …",
+    ]
+
+
+def test_of_many_builds_the_first_are_told_apart() -> None:
+    lines = "".join(f"{number:040x} 00020000\n" for number in range(100))
+    found = price(parse_record(f"{lines}{LINE}".encode(), source="r"), [deferring()])
+
+    assert [len(places) for places in found.passed_over.values()] == [1] * 5 + [95]
+    assert [*describe_passed_over(found.passed_over)][-1] == (
+        "95 lines of still other builds: r:6, r:7, r:8, …"
+    )
+
+
+def test_records_of_several_builds_are_priced_by_their_programs() -> None:
+    """A function of two builds counts once."""
+    older = replace(
+        deferring(), shipped=deferring().shipped.replace(bytes.fromhex(ID), b"\x11" * 20)
+    )
+    texts = (OTHER, LINE + BEFORE, THIRD)
+    record = join_records([parse_record(each.encode(), source=each[:3]) for each in texts])
+    found = price(record, [deferring(), older])
+
+    assert tuple(found.prices) == BOTH
+    assert found.passed_over == {f"of the build {'2' * 40}": ["222:1"]}
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("data", "said"),
     [
-        ("", ""),
-        (LINE[:-1], "r:1: found"),
-        (f"{LINE}\n", "r:2: found b'\\n', expected a build id and an address"),
-        (f"{LINE}{LINE[:-2]}g\n", "r:2: found"),
-        (f"{LINE} {LINE}", "r:2: found"),
-        (LINE.replace("\n", "\r\n"), "r:1: found"),
-        (LINE.upper(), "r:1: found"),
-        (f"{'0' * 40} 00020000\n", f"r:1: of the build {'0' * 40}, and here is {ID}"),
-        (f"{ID} 00020004\n", "r:1: no deferred function of app begins at that address"),
-        (f"{ID} {STAYS:08x}\n", "r:1: no deferred function of app begins at that address"),
-        (f"{ID} ffffffffffffffff\n", "r:1: no deferred function of app begins"),
-        ("\x00" * 70, "r:1: found"),
+        (OTHER, f"nothing of the record fits the build {ID}: 1 line of the build {'1' * 40}: r:1"),
+        ("half a line", f"{ID}: 1 line {_OTHER}: r:1"),
+        (LINE[:-4], f"{ID}: 1 line cut off: r:1"),
+        (ZEROS, f"{ID}: 1 line {_TORN}: r:1"),
+        ("PK\x03\x04", f"1 line {_OTHER}: r:1"),
+        (f"{ID} {AT + 1:08x}\n", f"1 line {_NO_ADDRESS}: r:1"),
     ],
 )
-def test_another_record_is_refused(text: str, said: str) -> None:
-    try:
-        price(parse_record(text.encode(), source="r"), [deferring()])
-        found = ""
-    except InputError as error:
-        found = error.message
-    assert found.startswith(said)
-    assert bool(found) == bool(said)
+def test_a_record_in_which_nothing_fits_is_refused(data: str, said: str) -> None:
+    with pytest.raises(InputError) as caught:
+        price(parse_record(data.encode(), source="r"), [deferring()])
+    assert said in caught.value.message
+
+
+@pytest.mark.parametrize("data", ["", "\n", "\r\n \n"])
+def test_an_empty_record_says_that_nothing_was_called(data: str) -> None:
+    found = price(parse_record(data.encode(), source="r"), [deferring()])
+    assert (found.prices, found.passed_over) == ({}, {})

@@ -1,7 +1,7 @@
 """``megtrim trim --reached FILE``: what the field reached stays in the program, in this run."""
 
-import re
 from collections.abc import Collection
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,13 +16,19 @@ from megtrim.libs.util.errors import InputError
 from megtrim.libs.util.input_files import read_bytes
 from megtrim.libs.util.wording import count
 from megtrim.ship.crashes.lookup import escape, list_lines_to_keep
-from megtrim.ship.crashes.reached import MAX_RECORD_BYTES, parse_record, price
-from megtrim.ship.crashes.trimmed_programs import FinishedTrim, read_newest
+from megtrim.ship.crashes.program import TrimmedProgram
+from megtrim.ship.crashes.reached import (
+    MAX_RECORD_BYTES,
+    describe_passed_over,
+    expect_calls,
+    join_records,
+    parse_record,
+    price,
+)
+from megtrim.ship.crashes.trimmed_programs import read_newest
 from megtrim.ship.release.archive import open_release
 from megtrim.ship.release.prove import read_release
 from megtrim.times.neighbours.model import NeighboursResult
-
-_RECORDED = re.compile(rb"\b[0-9a-f]{40} [0-9a-f]{8,16}\b")
 
 
 def keep_reached(options: Options, loaded: LoadedConfig, console: Console) -> LoadedConfig:
@@ -30,10 +36,15 @@ def keep_reached(options: Options, loaded: LoadedConfig, console: Console) -> Lo
     if not defers_functions(loaded.config):
         msg = f"{loaded.describe('trim')}: no functions are deferred, so none is reached"
         raise InputError(msg, hint="leave --reached out, or set trim.level: deferred")
-    record: dict[tuple[str, int], str] = {}
+    records = []
     for path in options.reached:
-        record = parse_record(_read_record(path), source=str(path)) | record
-    prices = price(record, _read(options, {build_id for build_id, _ in record}).programs)
+        records.append(parse_record(_read_record(path), source=str(path)))
+    record = join_records(records)
+    expect_calls(record)
+    reached = price(record, _read(options, {build_id for build_id, _ in record.calls}))
+    for line in describe_passed_over(reached.passed_over):
+        console.warn(f"passed over {line}")
+    prices = reached.prices
     names = sorted({name for each in prices for name in each})
     total = sum(prices.values())
     console.say(f"reached    {count(len(prices), 'deferred function')}, {count(total, 'byte')}")
@@ -50,7 +61,7 @@ def keep_reached(options: Options, loaded: LoadedConfig, console: Console) -> Lo
 
 
 def _read_record(path: Path) -> bytes:
-    """Raises InputError for a link and for what is no record, of which nothing is shown.
+    """Raises InputError for a link.
 
     In a job, who proposes a change chooses what a file of the project is: a link to a key, too.
     """
@@ -58,18 +69,23 @@ def _read_record(path: Path) -> bytes:
     if path.is_symlink():
         msg = f"{path}: found a symbolic link, expected {expected}"
         raise InputError(msg, hint="name the file itself")
-    data = read_bytes(path, most_bytes=MAX_RECORD_BYTES, expected=expected)
-    if data and not _RECORDED.search(data):
-        msg = f"{path}: found no line with a build id and an address, expected {expected}"
-        raise InputError(msg, hint="record it again, with MEGTRIM_REACHED=FILE")
-    return data
+    return read_bytes(path, most_bytes=MAX_RECORD_BYTES, expected=expected)
 
 
-def _read(options: Options, build_ids: Collection[str]) -> FinishedTrim:
-    if options.of_release is None:
-        return read_newest(Store(options.results), build_ids)
-    with open_release(options.of_release) as folder:
-        return read_release(folder, shown=str(options.of_release))
+def _read(options: Options, build_ids: Collection[str]) -> tuple[TrimmedProgram, ...]:
+    """Return the programs of the releases that are named, and of the results for other builds."""
+    programs: list[TrimmedProgram] = []
+    for path in options.of_releases:
+        with open_release(path) as folder:
+            programs += read_release(folder, shown=str(path)).programs
+    others = {*build_ids} - {each.build_id for each in programs}
+    if not programs:
+        return read_newest(Store(options.results), others).programs
+    if others:
+        with suppress(InputError):  # without results, other builds stay unknown
+            newest = read_newest(Store(options.results), others).programs
+            programs += (each for each in newest if each.build_id in others)
+    return tuple(programs)
 
 
 def _find_scenarios(names: Collection[str], options: Options, config: Config) -> list[str]:

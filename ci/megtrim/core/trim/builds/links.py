@@ -235,9 +235,11 @@ def read_program(target: str, session: Session) -> UntrimmedProgram:
     loaded = session.request.loaded
     # Of several programs one may well not have what another has: that is no mistake.
     alone = len(identities(session.results)) == 1
+    written = _count_written(loaded.document.value(("trim", "keep"))) if alone else 0
     own = (
         KeepPattern(
-            text=text, where=f"{loaded.path}:{loaded.line('trim', 'keep', at)}" if alone else ""
+            text=text,
+            where=f"{loaded.path}:{loaded.line('trim', 'keep', at)}" if at < written else "",
         )
         for at, text in enumerate(loaded.config.trim.keep)
     )
@@ -249,6 +251,13 @@ def read_program(target: str, session: Session) -> UntrimmedProgram:
         origins=link_map.read_map(session.results.done[LINKED].file(listed)),
         patterns=(*(KeepPattern(text=text) for text in session.services.engine.kept), *own),
     )
+
+
+def _count_written(value: object) -> int:
+    """What the field reached follows what is written, and an older build alone may have had it."""
+    if value is None:
+        return 0
+    return len(value) if isinstance(value, list) else 1
 
 
 def specify_link(program: RelinkedProgram, session: Session) -> LinkSpec:

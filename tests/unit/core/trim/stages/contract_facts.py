@@ -128,6 +128,7 @@ OPTIONS_ELSEWHERE = frozenset(
         "accept",
         "reached",
         "of_release",
+        "of_releases",
     )
 )
 """Options that are no facts: what is opened by them is, or they say which tasks run; accepting
