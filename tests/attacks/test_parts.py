@@ -343,7 +343,8 @@ def test_a_file_that_the_description_does_not_name(
 
 def test_a_rest_that_is_no_plain_file(parts: Parts, tmp_path: Path) -> None:
     """A link to the very same bytes, a pipe, a folder."""
-    for number, spoil in enumerate((link_away, os.mkfifo, Path.mkdir)):
+    ways: tuple[Callable[[Path], object], ...] = (link_away, os.mkfifo, Path.mkdir)
+    for number, spoil in enumerate(ways):
         place = tmp_path / str(number)
         write(parts.honest, place)
         at = place / "release" / REST

@@ -208,10 +208,17 @@ def test_what_the_field_reached_stays(trimmed: Project, tmp_path: Path) -> None:
         return [ProcessRunner(os.environ).run(command).rc for command in commands]
 
     recorded = run_all(MEGTRIM_REACHED=str(record))
+    calls = record.read_text()
+    other = f"{'1' * 40} 0000b090\n"
+    record.write_text(
+        f"{other}{calls}".replace("\n", "\r\n")
+    )  # an older build's, by way of Windows
     said = trimmed.expect("trim", "--reached", str(record)).stderr
     program.with_name(f"load_and_run{REST_SUFFIX}").unlink()
 
     assert (recorded, run_all()) == ([0, 0], [0, 0])
+    assert f"passed over 1 line of the build {'1' * 40}: {record}:1" in said
+    assert f"reached    {len(calls.splitlines())} deferred functions" in said
     recording = "sample::Executor::run_recording()"
     assert f"calls {recording} with --record-comp-seq: a scenario to add?" in said
     assert '  keep:\n    - "(anonymous' in said

@@ -58,8 +58,9 @@ class Options(Value):
     reached: tuple[Path, ...] = ()
     """What programs recorded in the field: those functions stay."""
     of_release: Path | None = None
+    """The release that a crash is of; None: it is of the results."""
     of_releases: tuple[Path, ...] = ()
-    """The release that crashes and records are of; None: they are of the results."""
+    """The releases that records have lines of."""
 
     @property
     def results(self) -> Path:

@@ -380,3 +380,16 @@ def test_a_list_of_no_program(tmp_path: Path) -> None:
     assert problems(folder) == (
         "symbols/old.left-out.json is nothing that a release of these artifacts holds"
     )
+
+
+def test_a_release_of_an_older_form_is_no_damage(tmp_path: Path) -> None:
+    """What becomes of it is said, once its sums were compared."""
+    older = WHOLE | {RELEASE_FILE: WHOLE[RELEASE_FILE].replace('"version": 2', '"version": 1', 1)}
+    folder = write(tmp_path / "older", sum_up(older))
+    with pytest.raises(InputError, match=r"older was released by megtrim 0\.1\.0, whose") as caught:
+        expect_whole(check_release(folder), folder)
+    assert "verify it with the megtrim that made it" in caught.value.hint
+
+    (folder / "bin/load_and_run").write_text("other", encoding="utf-8")
+    with pytest.raises(ProductFailure, match="bin/load_and_run was changed"):
+        expect_whole(check_release(folder), folder)

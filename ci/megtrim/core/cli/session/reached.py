@@ -40,7 +40,7 @@ def keep_reached(options: Options, loaded: LoadedConfig, console: Console) -> Lo
     for path in options.reached:
         records.append(parse_record(_read_record(path), source=str(path)))
     record = join_records(records)
-    expect_calls(record)
+    expect_calls(record)  # before a release is opened
     reached = price(record, _read(options, {build_id for build_id, _ in record.calls}))
     for line in describe_passed_over(reached.passed_over):
         console.warn(f"passed over {line}")
