@@ -36,10 +36,9 @@ def keep_reached(options: Options, loaded: LoadedConfig, console: Console) -> Lo
     if not defers_functions(loaded.config):
         msg = f"{loaded.describe('trim')}: no functions are deferred, so none is reached"
         raise InputError(msg, hint="leave --reached out, or set trim.level: deferred")
-    records = []
-    for path in options.reached:
-        records.append(parse_record(_read_record(path), source=str(path)))
-    record = join_records(records)
+    record = join_records(
+        [parse_record(_read_record(path), source=str(path)) for path in options.reached]
+    )
     expect_calls(record)  # before a release is opened
     reached = price(record, _read(options, {build_id for build_id, _ in record.calls}))
     for line in describe_passed_over(reached.passed_over):
