@@ -18,7 +18,7 @@ from megtrim.core.build_spec import REST_SUFFIX
 from megtrim.core.functions import cutter, rest
 from megtrim.core.size.baseline import dump_sizes
 from megtrim.core.size.budgets import Baseline
-from megtrim.libs.elf.layout import LOADED, ElfHeader, ElfLayout, parse_build_id
+from megtrim.libs.elf.layout import DYNAMIC, LOADED, LOADER, ElfHeader, ElfLayout, parse_build_id
 from megtrim.libs.elf.symbol_table import read_table
 from megtrim.libs.util.errors import ProductFailure
 from megtrim.ship.release.aar import CONFIG_PATH, render_config
@@ -392,13 +392,22 @@ def edit_relocations(data: bytes) -> bytes:
     return flip(table.offset + 16)(data)
 
 
+def edit_loader(data: bytes) -> bytes:
+    """Let the kernel read the path of another loader, behind all that is loaded."""
+    size_bytes = next(each.size_bytes for each in ElfHeader(data).segments if each.kind == LOADER)
+    return edit_segment(LOADER, 2, len(data))(data) + b"/tmp/pwned".ljust(size_bytes, b"\0")
+
+
 def edit_build_id(data: bytes) -> bytes:
     return data.replace(bytes.fromhex(parse_build_id(data)), bytes(20))
 
 
 CHANGED: tuple[tuple[str, str, Callable[[bytes], bytes]], ...] = (
-    ("LOAD segment 2 holds other bytes from", FIRST, flip_in_code),
-    ("LOAD segment", FIRST, edit_relocations),
+    ("LOAD, holds other bytes from", FIRST, flip_in_code),
+    ("LOAD, holds other bytes from", FIRST, edit_relocations),
+    ("INTERP, holds other bytes from", FIRST, edit_loader),
+    ("DYNAMIC, holds other bytes from", FIRST, edit_segment(DYNAMIC, 2, 0)),
+    ("LOAD, lies at another place of its page", FIRST, edit_segment(LOADED, 2, 16)),
     ("its build id is 0000", FIRST, edit_build_id),
     ("its header says another entry point", FIRST, flip(24)),
     ("it is for another machine, or of another kind", FIRST, flip(18)),

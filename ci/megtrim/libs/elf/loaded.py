@@ -1,7 +1,7 @@
 """Whether two linked files are one once they are loaded, such as before and after a strip. Pure.
 
-Tools that strip write the headers anew, move what follows in the file, and fill what lies between
-two sections with zeros. All else that is loaded has to stay: what a segment is, where it lies, how
+Tools that strip write the headers anew, move what lies in the file, and fill what lies between two
+sections with zeros. All else that is loaded has to stay: what a segment is, where it lies, how
 much memory it takes, and its bytes, among them the build id, relocations and dynamic symbols.
 """
 
@@ -94,24 +94,23 @@ def _name(segment: Segment) -> str:
 
 
 def _compare_contents(released: bytes, found: bytes, before: ElfHeader, after: ElfHeader) -> str:
-    places = zip(_list_loaded(before), _list_loaded(after), strict=True)
+    """The kernel takes the path of the loader from the file, so what is not loaded counts, too."""
+    places = zip(_list_segments(before), _list_segments(after), strict=True)
     for number, (own, other) in enumerate(places, 1):
+        name = f"its segment {number}, {_name(own)},"
+        if own.kind == LOADED and (other.offset - own.offset) % max(own.alignment, 1):
+            return f"{name} lies at another place of its page in the file"
         first = bytearray(_content(released, before, own))
         second = _content(found, after, other)
         if first != second:
             _clear_gaps(first, second, released, own)
         if len(first) != len(second):
-            return f"its LOAD segment {number} is cut off"
+            return f"{name} is cut off"
         if first != second:
-            at = next(
-                at for at, (one, two) in enumerate(zip(first, second, strict=True)) if one != two
-            )
-            return f"its LOAD segment {number} holds other bytes from {own.address + at:#x} on"
+            pairs = enumerate(zip(first, second, strict=True))
+            at = next(at for at, (one, two) in pairs if one != two)
+            return f"{name} holds other bytes from {own.address + at:#x} on"
     return ""
-
-
-def _list_loaded(header: ElfHeader) -> list[Segment]:
-    return [each for each in header.segments if each.kind == LOADED]
 
 
 def _content(data: bytes, header: ElfHeader, segment: Segment) -> bytes:

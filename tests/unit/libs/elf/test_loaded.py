@@ -55,6 +55,7 @@ def test_a_strip_is_no_difference(change: Callable[[bytes], bytes]) -> None:
         (put_field(5, 1), "its segment 1, LOAD, takes bytes of the file: 0x1, expected "),
         (put_field(6, 1), "its segment 1, LOAD, takes bytes of memory: 0x1, expected "),
         (put_field(7, 2), "its segment 1, LOAD, is aligned to 0x2, expected "),
+        (put_field(2, 0x1010), "its segment 1, LOAD, lies at another place of its page"),
         (put(56, b"\x01"), "its build id is not there, expected "),
         (lambda data: data.replace(bytes.fromhex(ID), bytes(20)), "its build id is 0000"),
     ],
@@ -69,7 +70,7 @@ def test_a_byte_that_is_loaded_is_named_with_its_address() -> None:
     changed = put(at, bytes([WHOLE[at] ^ 1]))(WHOLE)
     said = find_difference(WHOLE, changed)
 
-    assert said == f"its LOAD segment 1 holds other bytes from {segment[3] + 8:#x} on"
+    assert said == f"its segment 1, LOAD, holds other bytes from {segment[3] + 8:#x} on"
     assert find_other_code(WHOLE, changed) == "it holds other code"
 
 
