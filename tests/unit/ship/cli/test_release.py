@@ -300,3 +300,17 @@ def test_other_bytes_are_a_failure(shell: Shell, monkeypatch: pytest.MonkeyPatch
 def test_mistakes_are_named(given: tuple[str, ...], said: str, shell: Shell) -> None:
     write(shell.folder / "camera-1.4")
     shell("release", "verify", *given).expect(2, said)
+
+
+def test_a_packaged_file_that_is_not_there_is_a_mistake(shell: Shell) -> None:
+    write(shell.folder / "r")
+    asked = shell("release", "verify", "r", "--file", "none.so")
+    asked.expect(2, "none.so: cannot be read: No such file", out="")
+
+
+def test_a_packaged_file_of_something_else_is_a_failure(shell: Shell) -> None:
+    write(shell.folder / "r")
+    shell.write("other.so", "other")
+    said = "other.so is none of bin/load_and_run, lib/libengine.so: it is no ELF file"
+    answer = shell("release", "verify", "r", "--file", "other.so").expect(1, said)
+    assert "every scenario is proven" in answer.out
