@@ -273,9 +273,7 @@ def verify(
     for line in packaged:
         show(line)
     show(f"sha256 of its SHA256SUMS: {found.sha256}")
-    if changed:
-        msg = "\n".join(each.message for each in changed)
-        raise ProductFailure(msg, hint=changed[0].hint)
+    _expect_none(changed)
     return _rebuild(found, contents, release, options) if rebuild else EXIT_PASS
 
 
@@ -298,6 +296,12 @@ def _compare_packaged(
         else:
             lines.append(f"{path}: {said}")
     return lines, changed
+
+
+def _expect_none(changed: Sequence[ProductFailure]) -> None:
+    """Raise what is wrong with the files of packages, all at once."""
+    if changed:
+        raise ProductFailure("\n".join(each.message for each in changed), hint=changed[0].hint)
 
 
 def _rebuild(

@@ -61,7 +61,7 @@ def list_unproven_files(
         held = [path for path in named if path.startswith(f"{folder}/")]
         if held:
             yield f"{folder} ({count(len(held), 'file')}): compared with {RELEASE_FILE} alone"
-    yield f"{KEEP_SET_PATH}: its scenarios and models fit; what ran is not traced again"
+    yield f"{KEEP_SET_PATH}: its scenarios and models fit; what ran is not compared"
     if SIZES_PATH in named:
         yield f"{SIZES_PATH}: its sizes of whole files fit; its other figures are not compared"
     if RUNTIME_PATH in named and read(RUNTIME_PATH) != rest.RUNTIME.encode():

@@ -43,11 +43,13 @@ def describe_packaged(
     if released:
         return f"{released[0]}, {RELEASED}"
     path, problem = _find_nearest(data, contents, read)
-    if problem:
+    if not path:
         listed = ", ".join(each.path for each in contents.artifacts)
-        what = f"not the {path} that was released" if path else f"none of {listed}"
-        msg = f"{shown} is {what}: {problem}"
-        raise ProductFailure(msg, hint=_CHANGED if path else _UNKNOWN)
+        msg = f"{shown} is none of {listed}: {problem}"
+        raise ProductFailure(msg, hint=_UNKNOWN)
+    if problem:
+        msg = f"{shown} is not the {path} that was released: {problem}"
+        raise ProductFailure(msg, hint=_CHANGED)
     return f"{path}, {STRIPPED}"
 
 
