@@ -209,11 +209,13 @@ def _compare(folder: Path, found: ReleaseCheck, *, draft: bool) -> Iterator[str]
     for text in list_unshown((found.megtrim, found.stages)):
         yield f"{STATEMENT_FILE}: {text!a:.100} is not one line that can be seen"
     yield from _compare_documents(found, contents)
-    yield from _compare_artifacts(folder, named, contents)
+    others = list(_compare_artifacts(folder, named, contents))
+    yield from others
     if named.get(KEEP_SET_PATH) != contents.keep_set_sha256:
         yield f"{KEEP_SET_PATH} is another keep set than {RELEASE_FILE} names"
     keep = parse_keep_set(_text(folder, KEEP_SET_PATH), source=KEEP_SET_PATH)
-    yield from compare_parts(named, contents, keep, partial(_read_part, folder))
+    if not others:  # all that is read below is in the release
+        yield from compare_parts(named, contents, keep, partial(_read_part, folder))
     traced = {each.id: each for each in keep.scenarios}
     for scenario in contents.scenarios:
         record = traced.get(scenario.id)
