@@ -161,8 +161,9 @@ class _Cutter:
         if any(self._first[at + len(_TABLE_MAGIC) : at + len(table)]):
             refuse("the table of its rest is too small")
         self._first[at : at + len(table)] = table
-        self._put_segments(range(start, start + BLOCK_BYTES * len(starts)))
-        self._append_sections()
+        reserved = range(start, start + BLOCK_BYTES * len(starts))
+        self._put_segments(reserved)
+        self._append_sections(reserved)
         return CutProgram(first=bytes(self._first), rest=head + rest)
 
     def _list(self, functions: Sequence[int], begin: int, listed: int) -> bytes:
@@ -273,14 +274,21 @@ class _Cutter:
     def _offset(self, address: int) -> int:
         return self._tail.offset + address - self._tail.address
 
-    def _append_sections(self) -> None:
-        """What lies behind the deferred code stays: names, symbols, the headers of sections."""
+    def _append_sections(self, reserved: range) -> None:
+        """What lies behind the deferred code stays: names, symbols, the headers of sections.
+
+        Sections fill what is reserved: tools that strip a file make its segments as large as these.
+        """
+        places = {
+            CODE: range(reserved.start, self._late.start),
+            DATA: range(self._late.start, reserved.stop),
+        }
         headers = []
         for number, each in enumerate(self._layout.sections):
             raw = [*_SECTION_HEADER.unpack_from(self._data, self._layout.header_at(number))]
-            if each.name in {CODE, DATA}:
+            if place := places.get(each.name):
                 raw[1] = NO_BITS
-                raw[4] = len(self._first)
+                raw[3:6] = place.start, len(self._first), len(place)
             elif each in self._moved:
                 start = self._moved[each].start
                 raw[3:6] = start, self._offset(start), len(self._moved[each])
