@@ -5,6 +5,7 @@ table spoils the rest, or asks for it under conditions that a runtime may not ex
 """
 
 import os
+import struct
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -13,18 +14,16 @@ from pathlib import Path
 
 import pytest
 
-from integration.links import Lease, lease
+from integration.links import TRAPPED, Lease, lease
 from megtrim.core.build_spec import PACKED, REST_SUFFIX, LinkSpec, Relocations
 from megtrim.core.functions import cutter, rest
 from megtrim.core.trim.builds.size_options import WITH_LLD
-from megtrim.libs.elf.layout import WITH_BUILD_ID
+from megtrim.libs.elf.layout import LOADED, WITH_BUILD_ID, parse_build_id
 from megtrim.libs.elf.symbol_table import read_table
 from megtrim.libs.util.process import Command, CompletedCommand, ProcessRunner
 from megtrim.ship.crashes.program import TrimmedProgram
 from megtrim.ship.crashes.reached import parse_record, price
 from unit.places.compile.projects.support import write
-
-pytestmark = [pytest.mark.chain]
 
 SOURCES = Path(__file__).with_name("deferred")
 FILES = ("CMakeLists.txt", "program.cpp", "later.cpp", "later.version", "loader.cpp")
@@ -33,6 +32,8 @@ IDENTITY_AT = 16
 SIZE_AT = 48
 TRAP = 128 + 5
 SEGV = 128 + 11
+STOPPED = -1
+"""By a trap before main, which is another signal on each machine."""
 ALL = "all 36\n"
 """2 * 3 + 1, 2 * 5 + 2 and 2 * 7 + 3, by three functions in as many blocks."""
 
@@ -53,6 +54,12 @@ class Cut:
     library: bytes
     library_rest: bytes
     loader: bytes
+    at: Lease
+    emulated: bool
+    """Run by an emulator."""
+
+    def argv(self, program: str, *arguments: str) -> tuple[str, ...]:
+        return (*(self.at.emulator if self.emulated else ()), program, *arguments)
 
 
 def defer(
@@ -89,9 +96,16 @@ def lease_sources(kind: str, root: Path) -> Lease:
     return lease(kind, root, write(root / "sources", texts), "program", "later", "loader")
 
 
+@dataclass(frozen=True)
+class Machine:
+    kind: str = "host"
+    emulated: bool = False
+
+
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Cut:
-    at = lease_sources("host", tmp_path_factory.mktemp("deferred"))
+def made(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Cut:
+    machine: Machine = getattr(request, "param", Machine())
+    at = lease_sources(machine.kind, tmp_path_factory.mktemp("deferred"))
     first = defer(at, "program", "first")
     own = cut(first, "program")
     other = cut(defer(at, "program", "another"), "program")
@@ -99,7 +113,17 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Cut:
     loader = (first.parent / "loader" / "loader").read_bytes()
     table = read_table(first / "program")
     trimmed = TrimmedProgram(name="program", shipped=own.first, table=table, left_out=DEFERRED)
-    return Cut(own.first, own.rest, trimmed, other.rest, library.first, library.rest, loader)
+    return Cut(
+        program=own.first,
+        rest=own.rest,
+        trimmed=trimmed,
+        other_rest=other.rest,
+        library=library.first,
+        library_rest=library.rest,
+        loader=loader,
+        at=at,
+        emulated=machine.emulated or at.toolchain.machine != os.uname().machine,
+    )
 
 
 @dataclass(frozen=True)
@@ -126,8 +150,11 @@ class Place:
         self.change(at, bytes([self.rest.read_bytes()[at] ^ 1]))
 
     def run(self, *arguments: str, **env: str) -> CompletedCommand:
-        argv = (str(self.program), *arguments)
-        command = Command(argv=argv, timeout_s=30, env=env, cwd=self.folder)
+        return self.call(str(self.program), *arguments, **env)
+
+    def call(self, program: str, *arguments: str, **env: str) -> CompletedCommand:
+        argv = self.cut.argv(program, *arguments)
+        command = Command(argv=argv, timeout_s=60, env=env, cwd=self.folder)
         return ProcessRunner(os.environ).run(command)
 
 
@@ -165,6 +192,10 @@ class Attempt:
     """Value of MEGTRIM_REACHED."""
     recorded: int = 0
     """Lines in the file FOLDER/record."""
+    printed: int = 0
+    """Such lines on standard error."""
+    call: str = "FOLDER/program"
+    """How the program is called."""
 
 
 def leave(_: Place) -> None:
@@ -197,6 +228,59 @@ def remove(place: Place) -> None:
 
 def move(place: Place, to: str = "elsewhere") -> Path:
     return place.rest.rename(place.folder / to)
+
+
+def rename(place: Place) -> Path:
+    return place.program.rename(place.folder / "tool")
+
+
+def rename_both(place: Place) -> None:
+    rename(place)
+    move(place, f"tool{REST_SUFFIX}")
+
+
+def exchange_names(place: Place) -> None:
+    """Another build has the old name, and its rest."""
+    rename_both(place)
+    place.rest.write_bytes(place.cut.other_rest)
+
+
+def link_from_elsewhere(place: Place) -> None:
+    (place.folder / "away").mkdir()
+    (place.folder / "away" / "link").symlink_to("../program")
+
+
+def reserve_less(place: Place) -> None:
+    """As GNU strip did before sections filled what is reserved."""
+    data = bytearray(place.program.read_bytes())
+    (start,) = struct.unpack_from("<Q", data, 32)
+    (count,) = struct.unpack_from("<H", data, 56)
+    for at in range(start, start + 56 * count, 56):
+        kind, flags, *_ = struct.unpack_from("<II", data, at)
+        if (kind, flags) == (LOADED, 0):
+            struct.pack_into("<Q", data, at + 40, 4096)
+    place.program.write_bytes(data)
+
+
+def trust_no_caller(place: Place) -> None:
+    """Let it run as another group than its caller's."""
+    others = [group for group in os.getgroups() if group != os.getgid()]
+    try:
+        os.chown(place.program, -1, others[0] if others else NOBODY)
+    except PermissionError:
+        pytest.skip("only root, or a member of two groups, makes a set-group-ID program")
+    place.program.chmod(0o2755)
+
+
+NOBODY = 65534
+
+
+def and_then(*steps: Callable[[Place], object]) -> Callable[[Place], object]:
+    def spoil(place: Place) -> None:
+        for step in steps:
+            step(place)
+
+    return spoil
 
 
 def exchange_blocks(place: Place) -> None:
@@ -253,8 +337,8 @@ ATTEMPTS = {
     "a_variable_names_nothing": fails(leave, MISSING, env="FOLDER/nothing"),
     "a_variable_names_a_long_path": fails(leave, "cannot be opened", env="a" * 5000),
     "a_variable_is_empty": runs(leave, ALL, env=""),
-    "an_eager_start_finds_no_rest": Attempt(remove, ("now",), "", 128 + 4, MISSING, "eager"),
-    "an_eager_start_finds_damage": Attempt(flip(-1), ("now",), "", 128 + 4, DAMAGED, "eager"),
+    "an_eager_start_finds_no_rest": Attempt(remove, ("now",), "", STOPPED, MISSING, "eager"),
+    "an_eager_start_finds_damage": Attempt(flip(-1), ("now",), "", STOPPED, DAMAGED, "eager"),
     "an_eager_start_takes_all": runs(leave, ALL, env="eager"),
     "the_program_names_the_rest": runs(move, "given 0\n", ways="given elsewhere"),
     "the_program_names_another": runs(leave, "given -1\n", ways="given program"),
@@ -287,29 +371,101 @@ ATTEMPTS = {
     "a_recorded_handler_is_deferred": records("late", "one 0\nhandled later\n", 1, 7),
     "a_recorded_program_follows_a_null_pointer": records("null", "", 1, SEGV),
     "a_recorded_function_begins_with_a_fault": records("store", "", 1, SEGV),
-    "a_record_cannot_be_written": Attempt(leave, ("all",), ALL, record="FOLDER"),
-    "a_record_has_a_long_name": Attempt(leave, ("all",), ALL, record="a" * 5000),
+    "a_record_cannot_be_written": Attempt(leave, ("all",), ALL, record="FOLDER", printed=3),
+    "a_record_has_a_long_name": Attempt(leave, ("all",), ALL, record="a" * 5000, printed=3),
     "a_record_is_full": Attempt(fill_record, ("all",), ALL, record=RECORD, recorded=MOST_LINES),
     "a_record_finds_no_rest": Attempt(remove, ("all",), "", TRAP, MISSING, record=RECORD),
+    "a_stranger_names_a_record": Attempt(trust_no_caller, ("all",), ALL, record=RECORD),
+    "a_stranger_names_a_rest": runs(trust_no_caller, ALL, env="FOLDER/nothing"),
+    "a_stranger_asks_for_all": Attempt(
+        and_then(remove, trust_no_caller), ("now",), "now thrown\n", env="eager"
+    ),
+    "a_stranger_links_to_it": Attempt(
+        and_then(trust_no_caller, link_from_elsewhere),
+        ("proc",),
+        "",
+        TRAP,
+        "cannot be looked for: there is no /proc",
+        call="FOLDER/away/link",
+    ),
+    "the_program_is_renamed": Attempt(rename, ("all",), ALL, call="FOLDER/tool"),
+    "both_are_renamed": Attempt(rename_both, ("all",), ALL, call="FOLDER/tool"),
+    "another_build_has_the_old_name": Attempt(exchange_names, ("all",), ALL, call="FOLDER/tool"),
+    "a_link_leads_to_the_program": Attempt(
+        link_from_elsewhere, ("all",), ALL, call="FOLDER/away/link"
+    ),
+    "there_is_no_proc": runs(leave, ALL, ways="proc"),
+    "there_is_no_proc_and_a_link": Attempt(
+        link_from_elsewhere, ("proc",), ALL, call="FOLDER/away/link"
+    ),
+    "there_is_no_proc_and_it_goes_away": Attempt(leave, ("proc-folder",), ALL, call="./program"),
+    "a_relative_rest_and_it_goes_away": runs(move, "one 7\n", ways="folder", env="elsewhere"),
+    "a_relative_record_and_it_goes_away": Attempt(
+        leave, ("folder",), "one 7\n", record="record", recorded=1
+    ),
+    "the_stack_of_signals_is_small": runs(leave, "one 7\n", ways="stack"),
+    "a_small_stack_finds_no_rest": fails(remove, MISSING, ways="stack"),
+    "a_timer_ticks_while_it_takes_all": runs(move, "timer 0\n", ways="timer elsewhere"),
+    "the_program_names_nothing_first": runs(leave, "refused 6\n", ways="refused"),
+    "a_record_is_on_a_full_disk": Attempt(leave, ("all",), ALL, record="/dev/full", printed=3),
+    "a_record_meets_a_limit": Attempt(
+        leave, ("limit",), "one 7\n", record=RECORD, recorded=1, printed=1
+    ),
+    "no_one_reads_a_record": Attempt(leave, ("deaf",), "one 7\n", record="/dev/full"),
+    "the_program_reserves_too_little": Attempt(
+        reserve_less, ("now",), "", STOPPED, "reserves too little"
+    ),
 }
+BY_THE_SYSTEM = frozenset(
+    name
+    for name, row in ATTEMPTS.items()
+    if name.startswith(("a_stranger_", "the_system_denies_"))
+    or {"proc", "proc-folder"} & {*row.ways}
+)
+"""What an emulator does not pass on: filters of system calls, and as whom a program runs."""
+EMULATED = tuple(name for name in ATTEMPTS if name not in BY_THE_SYSTEM)
+GNU_LD = pytest.mark.chain
+LLD = pytest.mark.clang
+MACHINES = (
+    (Machine(), tuple(ATTEMPTS), GNU_LD),
+    (Machine(emulated=True), EMULATED, GNU_LD),
+    (Machine("x86-64 by lld"), tuple(ATTEMPTS), LLD),
+    (Machine("x86-64 by lld", emulated=True), EMULATED, LLD),
+    (Machine("arm64 by GNU ld"), EMULATED, LLD),
+    (Machine("clang-linux-arm64"), EMULATED, LLD),
+)
 
 
-@pytest.mark.parametrize("name", ATTEMPTS)
+def list_attempts() -> list[object]:
+    return [
+        pytest.param(machine, name, marks=mark, id=f"{machine.kind} {machine.emulated:d} {name}")
+        for machine, names, mark in MACHINES
+        for name in names
+    ]
+
+
+@pytest.mark.parametrize(("made", "name"), list_attempts(), indirect=["made"])
 def test_attempt(name: str, place: Place) -> None:
     attempt = ATTEMPTS[name]
+    folder = str(place.folder)
     attempt.spoil(place)
     given = {"MEGTRIM_REST": attempt.env, "MEGTRIM_REACHED": attempt.record}
-    env = {key: value.replace("FOLDER", str(place.folder)) for key, value in given.items()}
+    env = {key: value.replace("FOLDER", folder) for key, value in given.items()}
+    stopped = TRAPPED[place.cut.at.toolchain.machine]
+    status = stopped if attempt.status == STOPPED else attempt.status
 
-    done = place.run(*attempt.ways, **env)
+    done = place.call(attempt.call.replace("FOLDER", folder), *attempt.ways, **env)
 
     lines = [line for line in done.stderr.splitlines() if line.startswith("megtrim: ")]
-    assert (done.stdout, done.rc) == (attempt.out, attempt.status)
+    assert (done.stdout, done.rc) == (attempt.out, status), done.stderr
     assert len(lines) == bool(attempt.said)
     assert all(attempt.said in line for line in lines)
     record = place.folder / "record"
     found = record.read_text().splitlines() if record.exists() else []
     assert len(found) == attempt.recorded
+    identity = parse_build_id(place.cut.program)
+    printed = [line for line in done.stderr.splitlines() if line.startswith(identity)]
+    assert len(printed) == attempt.printed
 
 
 def meanwhile(place: Place, way: str, change: Callable[[], object]) -> tuple[str, int]:

@@ -1,6 +1,7 @@
 """A small tree, built with a real toolchain, whose targets are linked once more."""
 
 import os
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -70,9 +71,12 @@ class Lease:
         return self._run(str(program), *arguments, **env)
 
     def emulate(self, program: Path, *arguments: str, **env: str) -> CompletedCommand:
+        return self._run(*self.emulator, str(program), *arguments, **env)
+
+    @property
+    def emulator(self) -> tuple[str, ...]:
         sysroot = ("-L", str(self.toolchain.sysroot)) if self.toolchain.sysroot else ()
-        emulator = (f"qemu-{self.toolchain.machine}-static", *sysroot)
-        return self._run(*emulator, str(program), *arguments, **env)
+        return (f"qemu-{self.toolchain.machine}-static", *sysroot)
 
     def _run(self, *argv: str, **env: str) -> CompletedCommand:
         return self.processes.run(Command(argv=argv, timeout_s=20, env=env, cwd=self.root))
@@ -80,8 +84,13 @@ class Lease:
 
 def lease(kind: str, root: Path, sources: Path, *targets: str, **options: str) -> Lease:
     processes = ProcessRunner({**os.environ, "CCACHE_DISABLE": "1"})
-    kind, _, mode = kind.partition(" ")
-    found = find_armv7(processes, mode) if kind == "armv7" else find(kind, processes)
+    name, _, mode = kind.partition(" ")
+    if name == "armv7":
+        found = find_armv7(processes, mode)
+    elif kind in CROSSED:
+        found = CROSSED[kind](processes)
+    else:
+        found = find(kind, processes)
     spec = BuildSpec(
         variant=Variant.PLAIN,
         targets=targets,
@@ -106,6 +115,41 @@ def find_armv7(processes: ProcessRunner, mode: str) -> Toolchain:
         link_flags=link,
         sysroot=ARMV7_SYSROOT,
     )
+
+
+def _find_x86_64_by_lld(processes: ProcessRunner) -> Toolchain:
+    """Make programs for x86-64 with Debian's clang and lld."""
+    made = find("clang-linux-arm64", processes)
+    target = "x86_64-linux-gnu"
+    return replace(
+        made,
+        target=target,
+        machine="x86_64",
+        compile_flags=(f"--target={target}",),
+        link_flags=(f"--target={target}", *made.link_flags[1:]),
+        sysroot=None,
+    )
+
+
+def _find_aarch64_by_gnu_ld(processes: ProcessRunner) -> Toolchain:
+    """Make programs for arm64 with GCC and GNU ld."""
+    made = find("clang-linux-arm64", processes)
+    host = find("host", processes)
+    return replace(
+        host,
+        target=made.target,
+        machine=made.machine,
+        c_compiler=("aarch64-linux-gnu-gcc",),
+        cxx_compiler=("aarch64-linux-gnu-g++",),
+        sysroot=made.sysroot,
+    )
+
+
+CROSSED: Mapping[str, Callable[[ProcessRunner], Toolchain]] = {
+    "x86-64 by lld": _find_x86_64_by_lld,
+    "arm64 by GNU ld": _find_aarch64_by_gnu_ld,
+}
+"""Pairs of a machine and a linker that no toolchain of the configuration has."""
 
 
 def places(table: FunctionTable) -> dict[str, int]:

@@ -4,14 +4,17 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <fcntl.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <pthread.h>
+#include <sys/mman.h>
 #include <stdexcept>
 #include <string>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <thread>
 #include <unistd.h>
@@ -20,6 +23,9 @@
 extern "C" int megtrim_rest(const char* path, int file, long offset) __attribute__((weak));
 
 #define LATER extern "C" __attribute__((noinline))
+
+static volatile int two = 2;
+static int* volatile nothing;
 
 LATER int later_one(int number) {
     return number * 3 + 1;
@@ -89,8 +95,6 @@ static void wait_for_go() {
     while (access("go", F_OK)) usleep(1000);
 }
 
-static volatile int two = 2;
-static int* volatile nothing;
 
 static int deny(long call) {
     sock_filter steps[] = {
@@ -102,6 +106,57 @@ static int deny(long call) {
     sock_fprog filter = {4, steps};
     prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
     return prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter);
+}
+
+// Opening a file as the runtime opens /proc/self/maps, and no other.
+static int hide_proc() {
+    sock_filter steps[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, 0),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_openat, 0, 3),
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, 32),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, O_RDONLY | O_CLOEXEC, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | 2),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    sock_fprog filter = {6, steps};
+    prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+    return prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter);
+}
+
+// Behind a page that no one may touch.
+static void make_small_signal_stack() {
+    const size_t page = 65536, bytes = 8192;
+    char* all = static_cast<char*>(
+        mmap(nullptr, 2 * page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+    mprotect(all + page, page, PROT_READ | PROT_WRITE);
+    stack_t stack = {};
+    stack.ss_sp = all + page;
+    stack.ss_size = bytes;
+    sigaltstack(&stack, nullptr);
+}
+
+static void tick(int) {
+    if (later_one(two) != 7) _exit(9);
+}
+
+static void take_while_a_timer_ticks(const char* given) {
+    struct sigaction mine = {};
+    mine.sa_handler = tick;
+    sigaction(SIGALRM, &mine, nullptr);
+    itimerval each = {{0, 200}, {0, 200}};
+    setitimer(ITIMER_REAL, &each, nullptr);
+    int wrong = 0;
+    for (int at = 0; at < 100; ++at) wrong += megtrim_rest(given, -1, 0) != 0;
+    each = {};
+    setitimer(ITIMER_REAL, &each, nullptr);
+    say("timer", wrong);
+}
+
+static void close_standard_error() {
+    int ends[2];
+    if (pipe(ends)) return;
+    close(ends[0]);
+    dup2(ends[1], 2);
 }
 
 static void threads() {
@@ -172,6 +227,26 @@ int main(int count, char** arguments) {
     if (way == "given") say("given", megtrim_rest ? megtrim_rest(given, -1, 0) : 9);
     if (way == "folder") {
         if (!chdir("/")) say("one", later_one(two));
+    }
+    if (way == "proc") say("all", hide_proc() + later_one(two) + later_far(two) + later_last(two));
+    if (way == "proc-folder") say("all", chdir("/") + hide_proc() + later_one(two) + later_far(two) + later_last(two));
+    if (way == "stack") {
+        make_small_signal_stack();
+        say("one", later_one(two));
+    }
+    if (way == "timer") take_while_a_timer_ticks(given);
+    if (way == "refused") {
+        int failed = megtrim_rest("/nothing", -1, 0);
+        say("refused", failed + later_one(two));
+    }
+    if (way == "limit") {
+        rlimit few = {20, 20};
+        setrlimit(RLIMIT_FSIZE, &few);
+        say("one", later_one(two));
+    }
+    if (way == "deaf") {
+        close_standard_error();
+        say("one", later_one(two));
     }
     if (way == "files") {
         rlimit none = {0, 0};
