@@ -55,11 +55,6 @@ class Cut:
     library_rest: bytes
     loader: bytes
     at: Lease
-    emulated: bool
-    """Run by an emulator."""
-
-    def argv(self, program: str, *arguments: str) -> tuple[str, ...]:
-        return (*(self.at.emulator if self.emulated else ()), program, *arguments)
 
 
 def defer(
@@ -101,11 +96,37 @@ class Machine:
     kind: str = "host"
     emulated: bool = False
 
+    def __str__(self) -> str:
+        return f"{self.kind} emulated" if self.emulated else self.kind
+
+
+class Maker:
+    """Links and cuts the sources once with each toolchain."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+        self._made: dict[str, Cut] = {}
+
+    def make(self, kind: str) -> Cut:
+        if kind not in self._made:
+            self._made[kind] = link_all(kind, self._root)
+        return self._made[kind]
+
 
 @pytest.fixture(scope="module")
-def made(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Cut:
-    machine: Machine = getattr(request, "param", Machine())
-    at = lease_sources(machine.kind, tmp_path_factory.mktemp("deferred"))
+def maker(tmp_path_factory: pytest.TempPathFactory) -> Maker:
+    return Maker(tmp_path_factory.mktemp("deferred"))
+
+
+@pytest.fixture
+def machine() -> Machine:
+    return Machine()
+
+
+def link_all(kind: str, root: Path) -> Cut:
+    root = root / kind.replace(" ", "-")
+    root.mkdir()
+    at = lease_sources(kind, root)
     first = defer(at, "program", "first")
     own = cut(first, "program")
     other = cut(defer(at, "program", "another"), "program")
@@ -122,7 +143,6 @@ def made(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
         library_rest=library.rest,
         loader=loader,
         at=at,
-        emulated=machine.emulated or at.toolchain.machine != os.uname().machine,
     )
 
 
@@ -132,6 +152,7 @@ class Place:
 
     folder: Path
     cut: Cut
+    emulated: bool
 
     @property
     def program(self) -> Path:
@@ -153,19 +174,22 @@ class Place:
         return self.call(str(self.program), *arguments, **env)
 
     def call(self, program: str, *arguments: str, **env: str) -> CompletedCommand:
-        argv = self.cut.argv(program, *arguments)
+        emulator = self.cut.at.emulator if self.emulated else ()
+        argv = (*emulator, program, *arguments)
         command = Command(argv=argv, timeout_s=60, env=env, cwd=self.folder)
         return ProcessRunner(os.environ).run(command)
 
 
 @pytest.fixture
-def place(made: Cut, tmp_path: Path) -> Place:
+def place(machine: Machine, maker: Maker, tmp_path: Path) -> Place:
+    made = maker.make(machine.kind)
     for name, data in (("program", made.program), ("liblater.so", made.library)):
         (tmp_path / name).write_bytes(data)
         (tmp_path / name).chmod(0o755)
     (tmp_path / f"program{REST_SUFFIX}").write_bytes(made.rest)
     (tmp_path / f"liblater.so{REST_SUFFIX}").write_bytes(made.library_rest)
-    return Place(tmp_path, made)
+    emulated = machine.emulated or made.at.toolchain.machine != os.uname().machine
+    return Place(tmp_path, made, emulated)
 
 
 MISSING = "is not there"
@@ -438,13 +462,13 @@ MACHINES = (
 
 def list_attempts() -> list[object]:
     return [
-        pytest.param(machine, name, marks=mark, id=f"{machine.kind} {machine.emulated:d} {name}")
+        pytest.param(machine, name, marks=mark, id=f"{name} {machine}")
         for machine, names, mark in MACHINES
         for name in names
     ]
 
 
-@pytest.mark.parametrize(("made", "name"), list_attempts(), indirect=["made"])
+@pytest.mark.parametrize(("machine", "name"), list_attempts())
 def test_attempt(name: str, place: Place) -> None:
     attempt = ATTEMPTS[name]
     folder = str(place.folder)
@@ -480,6 +504,7 @@ def meanwhile(place: Place, way: str, change: Callable[[], object]) -> tuple[str
     return done.stdout, done.rc
 
 
+@pytest.mark.chain
 def test_a_forged_record_is_given_back(place: Place) -> None:
     """What the program writes is read; what someone else wrote in its place is not."""
     record = place.folder / "record"
@@ -503,22 +528,26 @@ def test_a_forged_record_is_given_back(place: Place) -> None:
         assert [*found.passed_over.values()] == [["record:4"]]
 
 
+@pytest.mark.chain
 def test_the_rest_is_exchanged_while_it_runs(place: Place) -> None:
     out, status = meanwhile(place, "wait", lambda: put(lambda p: p.cut.other_rest)(place))
     assert (out, status) == ("ready 7\nstill 7\n", TRAP)
 
 
+@pytest.mark.chain
 def test_the_rest_is_overwritten_while_it_runs(place: Place) -> None:
     """What was taken in is the program's own: no one changes it through the file."""
     out, status = meanwhile(place, "wait", lambda: place.change(0, bytes(len(place.cut.rest))))
     assert (out, status) == ("ready 7\nstill 7\n", TRAP)
 
 
+@pytest.mark.chain
 def test_the_rest_is_removed_while_it_runs(place: Place) -> None:
     out, status = meanwhile(place, "wait", place.rest.unlink)
     assert (out, status) == ("ready 7\nstill 7\n", TRAP)
 
 
+@pytest.mark.chain
 def test_the_rest_comes_later(place: Place) -> None:
     """What is delivered a second after the start is there when it is needed."""
     away = move(place)
@@ -531,12 +560,14 @@ def test_the_rest_comes_later(place: Place) -> None:
     assert (out, status) == ("ready 0\none 7\n", 0)
 
 
+@pytest.mark.chain
 def test_a_library_is_dropped_and_loaded_again(place: Place) -> None:
     place.program.write_bytes(place.cut.loader)
     done = place.run(str(place.folder / "liblater.so"))
     assert (done.stdout, done.rc) == ("1\n42\n42\n", 0)
 
 
+@pytest.mark.chain
 def test_a_library_finds_no_rest(place: Place) -> None:
     place.program.write_bytes(place.cut.loader)
     (place.folder / f"liblater.so{REST_SUFFIX}").unlink()
