@@ -62,9 +62,12 @@ static int secure;  // set-user-ID or the like: whoever runs it is not whom it r
 struct megtrim_source { int file; uint64_t offset; };
 
 #if defined(__aarch64__)
+#define ALIGNED
 #define FAULT(code) 0xd50b743f  // dc zva, xzr
 #define PC(context) ((context)->uc_mcontext.pc)
 #else
+// qemu 7.2 calls handlers with a stack that no compiler expects.
+#define ALIGNED __attribute__((force_align_arg_pointer))
 #define FAULT(code) (((code) & ~255U) | 0xf4)  // hlt
 #define PC(context) ((uint64_t)(context)->uc_mcontext.gregs[REG_RIP])
 #endif
@@ -354,7 +357,7 @@ static void megtrim_pass_on(int number, siginfo_t* info, ucontext_t* context) {
     before.sa_sigaction(number, info, context);
 }
 
-static void megtrim_fault(int number, siginfo_t* info, void* context) {
+ALIGNED static void megtrim_fault(int number, siginfo_t* info, void* context) {
     uint64_t address = (uintptr_t)info->si_addr - distance;
     int ours = info->si_code > 0 && address >= table->code && address < table->end, saved = errno;
     uint64_t block = ours ? (address - table->code) / table->block_bytes + 1 : 0;
