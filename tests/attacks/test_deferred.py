@@ -112,6 +112,17 @@ class Maker:
             self._made[kind] = link_all(kind, self._root)
         return self._made[kind]
 
+    def put(self, kind: str, folder: Path, *, emulated: bool = False) -> "Place":
+        """Put the program and the library into a folder, each with its rest."""
+        made = self.make(kind)
+        for name, data in (("program", made.program), ("liblater.so", made.library)):
+            (folder / name).write_bytes(data)
+            (folder / name).chmod(0o755)
+        (folder / f"program{REST_SUFFIX}").write_bytes(made.rest)
+        (folder / f"liblater.so{REST_SUFFIX}").write_bytes(made.library_rest)
+        foreign = made.at.toolchain.machine != os.uname().machine
+        return Place(folder, made, emulated or foreign)
+
 
 @pytest.fixture(scope="module")
 def maker(tmp_path_factory: pytest.TempPathFactory) -> Maker:
@@ -182,14 +193,7 @@ class Place:
 
 @pytest.fixture
 def place(machine: Machine, maker: Maker, tmp_path: Path) -> Place:
-    made = maker.make(machine.kind)
-    for name, data in (("program", made.program), ("liblater.so", made.library)):
-        (tmp_path / name).write_bytes(data)
-        (tmp_path / name).chmod(0o755)
-    (tmp_path / f"program{REST_SUFFIX}").write_bytes(made.rest)
-    (tmp_path / f"liblater.so{REST_SUFFIX}").write_bytes(made.library_rest)
-    emulated = machine.emulated or made.at.toolchain.machine != os.uname().machine
-    return Place(tmp_path, made, emulated)
+    return maker.put(machine.kind, tmp_path, emulated=machine.emulated)
 
 
 MISSING = "is not there"
