@@ -52,6 +52,7 @@ TESTS = (
     | {name: name for name in ("git", "g++", "curl", "time", "ccache", "chromium", "mmdebstrap")}
     | {"clang-14": "clang++-14", "lld-14": "ld.lld-14", "llvm-14": "llvm-strip-14"}
     | {"g++-arm-linux-gnueabihf": "arm-linux-gnueabihf-g++"}
+    | {"binutils": "strip", "elfutils": "eu-strip", "patchelf": "patchelf"}
     | {"openssh-server": "sshd", "chromium-driver": "chromedriver", "docker.io": "dockerd"}
     | {"systemd": "systemd-analyze", "udev": "udevadm", "redis-server": "redis-server"}
 )

@@ -33,7 +33,18 @@ _PHONE = ("adb", "ip", "tc", "qemu-aarch64-static", "aarch64-linux-gnu-g++")
 LANES: dict[str, tuple[str, ...]] = {
     "unit": (),
     "walls": (),
-    "chain": ("qemu-aarch64-static", "qemu-aarch64", "g++", "git", "curl", "time"),
+    "chain": (
+        "qemu-aarch64-static",
+        "qemu-aarch64",
+        "g++",
+        "git",
+        "curl",
+        "time",
+        "strip",
+        "llvm-strip-14",
+        "eu-strip",
+        "patchelf",
+    ),
     "clang": (
         "qemu-aarch64-static",
         "qemu-arm-static",
