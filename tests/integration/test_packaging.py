@@ -10,7 +10,7 @@ import pytest
 
 from attacks.test_deferred import ALL, TRAP, Maker
 from integration.links import CROSSED, Lease, lease
-from megtrim.core.build_spec import REST_SUFFIX, LinkSpec
+from megtrim.core.build_spec import LinkSpec
 from megtrim.libs.util.process import Command
 
 PREFIXES = {"aarch64": "aarch64-linux-gnu-", "arm": "arm-linux-gnueabihf-", "x86_64": ""}

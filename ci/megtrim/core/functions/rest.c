@@ -232,9 +232,13 @@ static const char* megtrim_check(const struct megtrim_source* source) {
     return memcmp(head, table->head, sizeof head) ? "is of another build" : NULL;
 }
 
+static int megtrim_open_file(const char* at) {
+    return open(at, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+}
+
 static const char* megtrim_open(struct megtrim_source* source, const char* at) {
     const char* wrong;
-    source->file = open(at, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    source->file = megtrim_open_file(at);
     wrong = megtrim_check(source);
     if (wrong && source->file >= 0) {
         close(source->file);
@@ -437,7 +441,7 @@ int megtrim_rest(const char* at, int file, long offset) {
     const char* wrong;
     megtrim_begin();  // another file's code may come before it
     if (!table) return 0;
-    if (at) source.file = open(at, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (at) source.file = megtrim_open_file(at);
     wrong = megtrim_provide(table->blocks - 1, 1, at || file >= 0 ? &source : NULL);
     if (at && source.file >= 0) close(source.file);
     return wrong ? -1 : 0;
