@@ -20,7 +20,7 @@ from megtrim.places.compile.projects.cmake.driver import is_build_tree
 from megtrim.places.devices.local import open_scratch
 from megtrim.ship.release.archive import from_text, write_folder
 from support.megtrim_cli import SAMPLE
-from unit.core.cli.conftest import shell
+from unit.conftest import shell
 from unit.core.cli.support import Shell
 
 __all__ = ["shell"]

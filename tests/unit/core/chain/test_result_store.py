@@ -291,7 +291,7 @@ def test_the_code_is_known_by_its_bytes(tmp_path: Path, monkeypatch: pytest.Monk
     (package / "size").mkdir(parents=True)
     (tmp_path / "virtual_phone").mkdir()
     (package / "size/page.j2").write_text("a", encoding="utf-8")
-    monkeypatch.setattr(stores, "__file__", str(package / "chain" / "store.py"))
+    monkeypatch.setattr(stores, "__file__", str(package / "core" / "chain" / "store.py"))
 
     def digest() -> str:
         code_digest.cache_clear()
@@ -532,7 +532,7 @@ def start(tmp_path: Path) -> int:
     ready = tmp_path / "ready"
     ready.unlink(missing_ok=True)
     script = SCRIPT.format(
-        package=str(Path(stores.__file__).parents[2]),
+        package=str(Path(stores.__file__).parents[3]),
         root=str(tmp_path / "out"),
         count=str(tmp_path / "count"),
         ready=str(ready),

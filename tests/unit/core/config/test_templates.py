@@ -94,7 +94,7 @@ def test_what_a_caller_says() -> None:
     assert yaml.safe_load(refresh)["jobs"]["refresh"]["with"] == {
         "config": "trim/megtrim.yaml",
         "keep-set": "trim/keepset",
-        "size-check": "megtrim.core.trim.yml",
+        "size-check": "megtrim.trim.yml",
     }
     assert yaml.safe_load(night)["jobs"]["night"]["with"] == {"config": "trim/megtrim.yaml"}
 

@@ -473,11 +473,13 @@ def _patched(name: str, value: Any, rest: str, where: tuple[str, ...] = ALL) -> 
 
 
 VERSIONS: tuple[Fact, ...] = (
-    _patched("trim.runs.tracing.FORM", "0", "functions/*/*"),
-    _patched("proof.stage.code_digest", lambda: "0", "verify/*"),
-    _patched("counts.stage.find_timer", lambda _: ("another",), "count/*"),
-    _patched("verdict.stage.list_retrained", lambda _: ("other weights",), VERDICT, TRIMS_ALONE),
-    _patched("perf.stage.METHOD", "0", "perf/*"),
+    _patched("core.trim.runs.tracing.FORM", "0", "functions/*/*"),
+    _patched("core.proof.stage.code_digest", lambda: "0", "verify/*"),
+    _patched("times.counts.stage.find_timer", lambda _: ("another",), "count/*"),
+    _patched(
+        "core.verdict.stage.list_retrained", lambda _: ("other weights",), VERDICT, TRIMS_ALONE
+    ),
+    _patched("times.stage.METHOD", "0", "perf/*"),
 )
 """What two versions of megtrim tell each other, beyond the digest of their code in every key."""
 
