@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from megtrim.core.chain.graph import Stage
+from megtrim.core.chain.result_store import Store
 from megtrim.core.chain.session import Session
 from megtrim.core.checks.invocation import Options
 from megtrim.core.verdict.model import to_json
@@ -249,7 +250,8 @@ def rebuild(
     monkeypatch.setattr("megtrim.ship.cli.release.run_chain", chain)
     monkeypatch.setattr("megtrim.ship.cli.release.compare_rebuild", lambda *_, **_more: differ)
     # Results of an earlier run would be read in place of a build.
-    (shell.folder / "megtrim-out/rebuilt/reduce").mkdir(parents=True)
+    earlier = Store(shell.folder / "megtrim-out/rebuilt")
+    earlier.claim("reduce/0123456789abcdef0123")
     answer = shell("release", "verify", "camera-1.4", "--rebuild", *given)
     assert left == [(Path("megtrim-out/rebuilt"), False, True)]
     return answer, asked

@@ -98,6 +98,8 @@ NO_FACTS: Mapping[str, str] = {
     "neighbours": "asks for tasks of their own",
     "options": "is a value of all options",
     "private": "shortens what a failed task says, which is named as it is then",
+    "made_of": "binds a pass to its files after the chain",
+    "uncommitted": "decides on the next step, which is named as it reads",
     "committed_keep_set": "decides on the next step, which is named as it reads",
     "remembers": "finds a baseline, which is named by its bytes",
     "timed": "what counts of it is named by its bytes: tests/unit/times/test_stage.py",
@@ -129,6 +131,8 @@ OPTIONS_ELSEWHERE = frozenset(
         "reached",
         "of_release",
         "of_releases",
+        "records",
+        "require_baseline",
     )
 )
 """Options that are no facts: what is opened by them is, or they say which tasks run; accepting
@@ -347,6 +351,8 @@ CONFIG: tuple[Fact, ...] = (
     key("work.growth", 0.5, "size/artifacts"),
     key("work", None, "build/plain count/* size/artifacts"),
     key("memory", None, "count/* size/artifacts"),
+    key("work.inconclusive", "warn", "size/artifacts"),
+    key("memory.inconclusive", "warn", "size/artifacts"),
     key("memory.max_bytes", 7, "size/artifacts"),
     key("memory.growth", GrowthLimit(size_bytes=7), "size/artifacts"),
     # What is measured is another plan: what was measured already stays.
