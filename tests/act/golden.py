@@ -23,6 +23,7 @@ _CAUSES = (
     (r"\n### Why sizes changed\n\n(?:- [^\n]*\n)+", ""),
 )
 _OF_A_RUN = (
+    (r"<code>([0-9a-f]{12,64})</code>", r"\1"),
     (r"\b[0-9a-f]{12,64}\b", "DIGEST"),
     (r"actions/runs/\d+", "actions/runs/RUN"),
     (r"/issues/\d+/", "/issues/N/"),

@@ -74,8 +74,10 @@ _LONGEST_PROSE = 500
 
 _PLAIN_IN_CODE = re.compile(r"[^`|\\\n$]+")
 _HASH = r"(?<![0-9A-Za-z])[0-9a-f]{7,64}(?![0-9A-Za-z])"
-"""GitHub links it to a commit of the repository that the comment is in, whichever it is of."""
-_LONGEST_PLAIN_HASH = 6
+"""GitHub links it to a commit of the repository that the comment is in, whichever it is of.
+
+It links none in code.
+"""
 _SPECIAL = re.compile(
     r"(?P<escape>[\\`*_{}\[\]~|!])"
     r"|(?P<entity>[<>&$])"
@@ -123,8 +125,7 @@ def _inert(found: re.Match[str]) -> str:
     if found["escape"]:
         return f"\\{text}"
     if found["hash"]:
-        starts = range(0, len(text), _LONGEST_PLAIN_HASH)
-        return _BREAK.join(text[at : at + _LONGEST_PLAIN_HASH] for at in starts)
+        return f"<code>{text}</code>"
     return _entity(text) if found["entity"] else text + _BREAK
 
 

@@ -94,7 +94,7 @@ def test_everything_is_shown(job: Job, verdict: Verdict) -> None:
 
     text = shown(verdict)
     assert " for `phone`: " in text.splitlines()[0]
-    assert f"pull request 17, commit {HEAD[:12]}." in text
+    assert f"pull request 17, commit <code>{HEAD[:12]}</code>." in text
     assert "actions/runs/9007" in text
     assert (answer.status, answer.err) == (0, "")
     assert job.summary == text
@@ -156,7 +156,7 @@ def test_an_early_ending_is_shown(job: Job) -> None:
         "## ❌ megtrim ended before a verdict for `phone` (`trim/megtrim.yaml`): "
         "no @<!-- -->compiler\n\n"
         "````text\nno @compiler\n```\n<b>\n  install: one\n````\n\n"
-        f"megtrim {version('megtrim')}, pull request 17, commit {HEAD[:12]}. "
+        f"megtrim {version('megtrim')}, pull request 17, commit <code>{HEAD[:12]}</code>. "
         "[This run](https://github.com/acme/phone/actions/runs/9007) has the rest.\n"
     )
     assert job.summary == text
@@ -250,7 +250,7 @@ def test_a_run_by_hand_may_name_the_pull_request(job: Job) -> None:
 
     assert job("--pull-request", "17").out == "comment on pull request 17: created\n"
     [comment] = job.comments
-    assert f", pull request 17, commit {HEAD[:12]}." in comment
+    assert f", pull request 17, commit <code>{HEAD[:12]}</code>." in comment
 
 
 @pytest.mark.parametrize("number", ["x", "0", "-1", "1.5", "²", "9" * 16, "1;reboot"])
