@@ -85,7 +85,7 @@ def test_a_report_of_another_pull_request(attacker: Attacker) -> None:
     (first, *_) = body.splitlines()
     last = body.splitlines()[-1]
     assert (" for `phone`: " in first, last) == (True, MARK)
-    assert f"pull request {attacker.number}, commit {attacker.job.head[:12]}." in body
+    assert f"pull request {attacker.number}, commit <code>{attacker.job.head[:12]}</code>." in body
     assert f"/acme/phone/actions/runs/{attacker.run_id})" in body
     assert "999999999999" not in body
     assert "A fork decides what its run reports" in body
