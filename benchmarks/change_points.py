@@ -18,13 +18,12 @@ import click
 import numpy as np
 from numpy.typing import NDArray
 
-from megtrim.times.experiments.contest import PerformanceStatus
-from megtrim.times.experiments.experiment import TimeStage
-from megtrim.times.history.entries import show_time
+from megtrim.core.timing.spec import PerformanceStatus, TimeStage
+from megtrim.core.timing.times import StageTime
+from megtrim.core.verdict.performance import PerformanceRow
+from megtrim.libs.history.entries import show_time
 from megtrim.times.nights.change_points import Findings, Pattern, find_changes, make_series
 from megtrim.times.nights.history import HistoryRun, MeasuredCommit
-from megtrim.times.rows import PerformanceRow
-from megtrim.times.times import StageTime
 
 NIGHTS = 120
 LEVEL_MS = 40.0

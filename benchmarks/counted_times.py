@@ -20,6 +20,7 @@ from pathlib import Path
 
 from scipy.stats import spearmanr
 
+from megtrim.core.size.counted import LENGTHS, Count
 from megtrim.engines.megengine.experiments import EXPERIMENTS
 from megtrim.engines.megengine.load_and_run.timing_log import read_timing_log
 from megtrim.engines.sample import SampleEngine, find_embedded_source
@@ -32,8 +33,6 @@ from megtrim.places.devices.local import LocalFolder
 from megtrim.times.counts.stage import repeat
 from megtrim.times.counts.use import (
     LARGEST_BYTES,
-    LENGTHS,
-    Count,
     find_code,
     name_functions,
     parse_blocks,

@@ -26,6 +26,7 @@ from pathlib import Path
 
 from megtrim.core.checks.statuses import CheckKind, CheckStatus
 from megtrim.core.config.units import WORK
+from megtrim.core.size.counted import LENGTHS, Count, Work
 from megtrim.core.size.rows import BudgetRow, WorkUse
 from megtrim.core.size.use import compare_work
 from megtrim.libs.elf.layout import LOADED, segments
@@ -38,10 +39,7 @@ from megtrim.places.devices.local import LocalFolder, MeasuringFile
 from megtrim.times.counts.stage import repeat
 from megtrim.times.counts.use import (
     LARGEST_BYTES,
-    LENGTHS,
     Blocks,
-    Count,
-    Work,
     find_code,
     name_functions,
     parse_blocks,

@@ -20,7 +20,7 @@ from act.driver.runner import Run
 from act.world import WITH_DEVICE, Chapter, World, content
 from megtrim.core.config.units import format_bytes, format_growth
 from megtrim.hosting.github.issues import key_of
-from megtrim.lab.evidence.limits import ENDING_FILE
+from megtrim.libs.util.limits import ENDING_FILE
 from support.megtrim_cli import run_megtrim
 
 CONFIGS = {"app": "megtrim.yaml", "android": "android/megtrim.yaml"}

@@ -18,8 +18,8 @@ from act.driver.runner import Run
 from act.world import DEVICE_JOB, WITH_DEVICE, Chapter, World, content
 from megtrim.core.config.units import format_growth
 from megtrim.core.size.history import SIZE_FILES
+from megtrim.libs.history.branch import DataBranch
 from megtrim.libs.util.process import ProcessRunner
-from megtrim.times.history.branch import DataBranch
 
 PROPOSAL = "megtrim/keepset-columns"
 HISTORY = True

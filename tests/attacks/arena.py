@@ -14,8 +14,8 @@ from typing import Any
 
 import junitparser
 
+from megtrim.core.timing.spec import FEWEST_ROUNDS
 from megtrim.libs.util.process import CompletedCommand
-from megtrim.times.experiments.contest import FEWEST_ROUNDS
 from support.megtrim_cli import SAMPLE, KeepFolder, Project, run_megtrim
 
 MODELS = ("tiny-mobile", "tiny-quant")

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 from markdown_it import MarkdownIt
 
+from megtrim.core.evidence.fields import EarlyExit
 from megtrim.core.verdict.model import Verdict, to_json
-from megtrim.lab.evidence.fields import EarlyExit
 from megtrim.libs.util.strict_json import dump
 from support.github_state import FORK_ID, Repository, zipped
 from unit.core.cli.support import Answer, Shell

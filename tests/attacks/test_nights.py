@@ -12,8 +12,8 @@ import pytest
 from megtrim.core.build_spec import Origin
 from megtrim.core.size.baseline import dump_sizes
 from megtrim.core.size.budgets import Baseline
+from megtrim.libs.history.folder import append_to_folder
 from megtrim.libs.util.process import ProcessRunner
-from megtrim.times.history.folder import append_to_folder
 from megtrim.times.nights import issue_actions
 from support.history_entries import make_row, make_run, make_sizes
 from unit.core.cli.support import Answer, Shell

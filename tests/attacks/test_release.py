@@ -16,7 +16,7 @@ import pytest
 
 from attacks.arena import Arena
 from megtrim.core.checks.statuses import CheckStatus, VerdictKind
-from megtrim.lab.evidence.evidence import Evidence, EvidenceResult
+from megtrim.core.evidence.evidence import Evidence, EvidenceResult
 from megtrim.libs.elf.layout import LOADED, Segment
 from megtrim.libs.util.errors import InputError
 from megtrim.libs.util.strict_json import dump

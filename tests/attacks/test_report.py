@@ -9,7 +9,7 @@ import pytest
 
 from attacks.arena import ARTIFACT, Arena
 from attacks.tampering import edit
-from megtrim.lab.evidence.fields import EarlyExit
+from megtrim.core.evidence.fields import EarlyExit
 from megtrim.libs.util.strict_json import dump
 
 pytestmark = [pytest.mark.chain]

@@ -15,6 +15,7 @@ from megtrim.core.checks.statuses import CheckStatus
 from megtrim.core.config.performance import WorkConfig
 from megtrim.core.size.baseline import dump_sizes, parse_sizes
 from megtrim.core.size.budgets import Baseline
+from megtrim.core.size.counted import Count, Use, Work
 from megtrim.core.size.use import list_rows
 from megtrim.core.verdict.conclusion import read_conclusion
 from megtrim.core.verdict.join import join
@@ -27,9 +28,6 @@ from megtrim.times.counts.use import (
     LARGEST_BYTES,
     LONGEST_PEAK,
     Blocks,
-    Count,
-    Use,
-    Work,
     join_repeats,
     parse_blocks,
     parse_peak,

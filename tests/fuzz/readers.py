@@ -10,6 +10,8 @@ from pathlib import Path
 import numpy as np
 
 from megtrim.core.config.document import parse_document
+from megtrim.core.evidence.evidence import EvidenceSet, JobPurpose, parse_set
+from megtrim.core.evidence.fields import EarlyExit, parse_ending
 from megtrim.core.functions.link_map import parse_map
 from megtrim.core.functions.observables import (
     FunctionList,
@@ -24,6 +26,7 @@ from megtrim.core.size.baseline import dump_sizes, parse_sizes
 from megtrim.core.size.breakdown import break_down
 from megtrim.core.size.budgets import Baseline
 from megtrim.core.size.byte_table import ByteTable
+from megtrim.core.size.counted import Use, Work
 from megtrim.core.size.growth.causes import InputPrint
 from megtrim.core.size.history import SIZE_FILES
 from megtrim.core.size.references.graph import count_retained
@@ -33,9 +36,7 @@ from megtrim.engines.megengine.models.operators import parse_operator_json
 from megtrim.engines.megengine.models.reader import parse_model
 from megtrim.engines.megengine.regions.keepset_files import parse_keep_set
 from megtrim.engines.megengine.regions.trace import parse_trace
-from megtrim.lab.evidence.bundle import JobPurpose, parse_bundle
-from megtrim.lab.evidence.evidence import EvidenceSet, parse_set
-from megtrim.lab.evidence.fields import EarlyExit, parse_ending
+from megtrim.lab.evidence.bundle import parse_bundle
 from megtrim.lab.evidence.times import expect_of, parse_record
 from megtrim.libs.elf.layout import segments
 from megtrim.libs.elf.needed_libraries import find_cxx_runtime
@@ -52,7 +53,7 @@ from megtrim.ship.release.documents import (
     parse_checksums,
     read_statement,
 )
-from megtrim.times.counts.use import Use, Work, parse_blocks
+from megtrim.times.counts.use import parse_blocks
 from support.crash_documents import DOCUMENTS, encode, proto_tombstone
 from support.crash_reports import LAYOUTS, list_places
 from support.history_entries import make_sizes

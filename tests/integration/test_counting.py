@@ -5,20 +5,14 @@ from pathlib import Path
 
 import pytest
 
+from megtrim.core.size.counted import Count
 from megtrim.libs.elf.layout import segments
 from megtrim.libs.elf.symbol_table import read_table
 from megtrim.libs.util.errors import InputError
 from megtrim.libs.util.process import ProcessRunner
 from megtrim.places.devices.counting import CountingEmulator
 from megtrim.places.devices.device import DeviceSpec
-from megtrim.times.counts.use import (
-    LARGEST_BYTES,
-    Blocks,
-    Count,
-    find_code,
-    name_functions,
-    parse_blocks,
-)
+from megtrim.times.counts.use import LARGEST_BYTES, Blocks, find_code, name_functions, parse_blocks
 
 ARM = """\
 .globl _start, kernel

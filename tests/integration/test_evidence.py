@@ -14,9 +14,9 @@ import pytest
 
 from integration.conftest import MakeProject
 from megtrim.core.size.baseline import load_sizes
+from megtrim.core.timing.spec import FEWEST_ROUNDS
 from megtrim.libs.elf.symbol_names import readable
 from megtrim.libs.util.process import CompletedCommand
-from megtrim.times.experiments.contest import FEWEST_ROUNDS
 from support.clock import clock_at
 from support.megtrim_cli import KeepFolder, Project, read_verdict, run_megtrim
 

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from pytest_httpserver import HTTPServer
 
+from megtrim.libs.history.branch import DataBranch
 from megtrim.libs.util.errors import InfrastructureFailure, InputError
 from megtrim.libs.util.process import ProcessRunner
-from megtrim.times.history.branch import DataBranch
 from megtrim.times.nights.history import RUN_FILES
 from support.history_entries import make_run
 from support.source_forge import GIT_ENV

@@ -10,29 +10,25 @@ from statistics import median
 import pytest
 
 from integration import sample_builds
+from megtrim.core.timing.spec import (
+    FEWEST_ROUNDS,
+    SEARCH_ROUNDS,
+    ContestBudget,
+    Criterion,
+    PerformanceStatus,
+    TimeStage,
+)
+from megtrim.core.timing.times import Answer, RatioResult
 from megtrim.engines.megengine.experiments import BASELINE, find_experiments
 from megtrim.engines.sample import SampleEngine, find_embedded_source
 from megtrim.libs.util.process import Command, ProcessRunner
 from megtrim.places.devices.local import Local
 from megtrim.times.comparison import compare_at_looks, match_pairs
 from megtrim.times.experiments.commands import make_commands
-from megtrim.times.experiments.contest import (
-    FEWEST_ROUNDS,
-    SEARCH_ROUNDS,
-    Contest,
-    Contestant,
-    ContestBudget,
-    ContestResult,
-    Criterion,
-    Mark,
-    PerformanceStatus,
-    Sample,
-    Side,
-)
-from megtrim.times.experiments.experiment import Backend, TimeStage
+from megtrim.times.experiments.contest import Contest, Contestant, ContestResult, Mark, Sample, Side
+from megtrim.times.experiments.experiment import Backend
 from megtrim.times.measuring.timing import measure
 from megtrim.times.measuring.timing_runs import ContestFiles
-from megtrim.times.times import Answer, RatioResult
 
 pytestmark = pytest.mark.chain
 

@@ -5,12 +5,11 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 from megtrim.core.size.history import CommitSizes, FileSize
-from megtrim.times.experiments.contest import PerformanceStatus
-from megtrim.times.experiments.experiment import TimeStage
-from megtrim.times.history.entries import show_time
+from megtrim.core.timing.spec import PerformanceStatus, TimeStage
+from megtrim.core.timing.times import StageTime
+from megtrim.core.verdict.performance import PerformanceRow
+from megtrim.libs.history.entries import show_time
 from megtrim.times.nights.history import HistoryRun, MeasuredCommit
-from megtrim.times.rows import PerformanceRow
-from megtrim.times.times import StageTime
 
 SCENARIO = "mobilenet/plain-run@armv82"
 FIRST_NIGHT = datetime(2026, 1, 1, 2, 0, 0, tzinfo=UTC)

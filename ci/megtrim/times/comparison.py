@@ -14,17 +14,10 @@ from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING, TypeAlias
 
+from megtrim.core.timing.spec import Criterion, SamplingPlan, TimeStage
+from megtrim.core.timing.times import Answer, RatioResult, Reference, SamplesLeftOut, StageTime
 from megtrim.libs.util.wording import count
-from megtrim.times.experiments.contest import (
-    Contest,
-    ContestResult,
-    Criterion,
-    Mark,
-    Sample,
-    SamplingPlan,
-)
-from megtrim.times.experiments.experiment import TimeStage
-from megtrim.times.times import Answer, RatioResult, Reference, SamplesLeftOut, StageTime
+from megtrim.times.experiments.contest import Contest, ContestResult, Mark, Sample
 
 if TYPE_CHECKING:
     import numpy as np

@@ -12,9 +12,18 @@ from megtrim.core.chain.session import Session
 from megtrim.core.checks.check import DeviceIdentity
 from megtrim.core.checks.invocation import Invocation
 from megtrim.core.config.device import EMULATED
+from megtrim.core.timing.spec import Criterion, PerformanceStatus, TimeStage
+from megtrim.core.timing.times import RatioResult, Reference, StageTime
 from megtrim.core.trim.builds import applications
 from megtrim.core.trim.results import BuildResult, ReduceResult
 from megtrim.core.trim.runs.scenario_runs import scenario_of
+from megtrim.core.verdict.performance import (
+    Performance,
+    PerformanceRow,
+    TrimmingRow,
+    VariantTime,
+    status_of,
+)
 from megtrim.libs.util.errors import InfrastructureFailure, MegtrimError
 from megtrim.libs.util.value import Value
 from megtrim.times.comparison import (
@@ -25,8 +34,7 @@ from megtrim.times.comparison import (
     find_p_value,
     summarize_stages,
 )
-from megtrim.times.experiments.contest import Contest, ContestResult, Criterion, PerformanceStatus
-from megtrim.times.experiments.experiment import TimeStage
+from megtrim.times.experiments.contest import Contest, ContestResult
 from megtrim.times.plan import (
     SINCE_PREFIX,
     TRIMMING,
@@ -36,8 +44,6 @@ from megtrim.times.plan import (
     perf_tasks,
     subject_of,
 )
-from megtrim.times.rows import Performance, PerformanceRow, TrimmingRow, VariantTime, status_of
-from megtrim.times.times import RatioResult, Reference, StageTime
 
 _WORST_FIRST = (
     PerformanceStatus.WRONG_OUTPUTS,

@@ -23,8 +23,9 @@ from megtrim.core.chain.stage_result import StageResult
 from megtrim.core.checks.check import DeviceIdentity
 from megtrim.core.config.model import Config
 from megtrim.core.config.scenarios import Scenario, all_scenarios
+from megtrim.core.timing.spec import PerformanceStatus
 from megtrim.libs.util.errors import EXIT_PASS, ProductFailure
-from megtrim.times.experiments.contest import Contest, ContestResult, PerformanceStatus
+from megtrim.times.experiments.contest import Contest, ContestResult
 
 TRIMMING = "trimming"
 """What a person asks for to have trimmed programs compared with the plain one."""

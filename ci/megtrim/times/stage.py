@@ -14,16 +14,17 @@ from megtrim.core.chain.graph import BASE, PLAIN, Stage, Task
 from megtrim.core.chain.session import Session, scenario_inputs
 from megtrim.core.checks.check import MACHINE_FACTS
 from megtrim.core.config.device import EMULATED
+from megtrim.core.evidence.binding import DEVICE_LABEL, binding, deviceless
+from megtrim.core.timing.spec import PerformanceStatus
 from megtrim.core.trim.builds import applications
 from megtrim.core.trim.runs.scenario_runs import cache_of, scenario_of
-from megtrim.lab.evidence.binding import DEVICE_LABEL, binding, deviceless
 from megtrim.lab.evidence.bundle import BundleContest
-from megtrim.lab.evidence.limits import clean_line
 from megtrim.libs.util.console import show_time
 from megtrim.libs.util.errors import InputError
 from megtrim.libs.util.files import sha256_file
+from megtrim.libs.util.limits import clean_line
 from megtrim.libs.util.strict_json import dump
-from megtrim.times.experiments.contest import METHOD, Contest, PerformanceStatus
+from megtrim.times.experiments.contest import METHOD, Contest
 from megtrim.times.measuring.contest_plan import (
     list_needed_features,
     measure_task,

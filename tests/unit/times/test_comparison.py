@@ -9,6 +9,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
+from megtrim.core.timing.spec import (
+    SEARCH_ROUNDS,
+    ContestBudget,
+    Criterion,
+    PerformanceStatus,
+    SamplingPlan,
+    TimeStage,
+)
+from megtrim.core.timing.times import Answer, Reference
 from megtrim.times.comparison import (
     Pair,
     adjust_p_values,
@@ -22,19 +31,8 @@ from megtrim.times.comparison import (
     sequential_p_value,
     summarize_stages,
 )
-from megtrim.times.experiments.contest import (
-    SEARCH_ROUNDS,
-    ContestBudget,
-    ContestResult,
-    Criterion,
-    Mark,
-    PerformanceStatus,
-    Sample,
-    SamplingPlan,
-)
-from megtrim.times.experiments.experiment import TimeStage
+from megtrim.times.experiments.contest import ContestResult, Mark, Sample
 from megtrim.times.measuring.timing_runs import plan_turns
-from megtrim.times.times import Answer, Reference
 from unit.times.experiments.test_contest import CONTEST
 
 PLAN = SamplingPlan(looks=(16, 40))

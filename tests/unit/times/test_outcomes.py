@@ -10,11 +10,13 @@ from megtrim.core.chain.session import Session
 from megtrim.core.checks.check import Check, DeviceIdentity
 from megtrim.core.checks.invocation import Invocation
 from megtrim.core.checks.statuses import CheckKind, CheckStatus, VerdictKind, exit_code
+from megtrim.core.timing.spec import Criterion, PerformanceStatus, TimeStage
+from megtrim.core.timing.times import Answer, Reference
 from megtrim.core.verdict.join import join
 from megtrim.core.verdict.model import Verdict, parse_verdict, to_json
+from megtrim.core.verdict.performance import ChangePoint, Performance, check_status, status_of
 from megtrim.libs.util.errors import InfrastructureFailure, InputError, MegtrimError, ProductFailure
-from megtrim.times.experiments.contest import ContestResult, Criterion, Mark, PerformanceStatus
-from megtrim.times.experiments.experiment import TimeStage
+from megtrim.times.experiments.contest import ContestResult, Mark
 from megtrim.times.outcomes import (
     ContestOutcome,
     list_measuring_devices,
@@ -23,8 +25,6 @@ from megtrim.times.outcomes import (
     summarize_performance,
 )
 from megtrim.times.plan import PerfResult, perf_tasks
-from megtrim.times.rows import ChangePoint, Performance, check_status, status_of
-from megtrim.times.times import Answer, Reference
 from unit.core.trim.stages.built import finish
 from unit.core.verdict.examples import facts
 from unit.core.verdict.performance_examples import (

@@ -11,14 +11,16 @@ from megtrim.core.chain.stage_result import dump_result, parse_result
 from megtrim.core.checks.check import DeviceIdentity
 from megtrim.core.config.config_id import DEFAULT_CONFIG
 from megtrim.core.config.model import Config
-from megtrim.lab.evidence.bundle import BundleContest, JobPurpose
+from megtrim.core.evidence.evidence import JobPurpose
+from megtrim.core.timing.spec import PerformanceStatus
+from megtrim.lab.evidence.bundle import BundleContest
 from megtrim.lab.evidence.times import ContestRecord, TimesJudge, read_times
 from megtrim.lab.jobs.pack import list_devices
 from megtrim.libs.util.console import show_time
 from megtrim.libs.util.errors import InfrastructureFailure
 from megtrim.times import plan
 from megtrim.times import stage as perf
-from megtrim.times.experiments.contest import Contest, ContestResult, PerformanceStatus, Side
+from megtrim.times.experiments.contest import Contest, ContestResult, Side
 from megtrim.times.measuring.contest_plan import find_files, plan_contest, plan_for_runner
 from unit.core.trim.stages.built import finish
 from unit.core.trim.stages.fake_device import FakeDevice

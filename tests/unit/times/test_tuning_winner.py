@@ -8,14 +8,13 @@ import yaml
 
 from megtrim.core.config.load import LoadedConfig, load_config
 from megtrim.core.config.scenarios import Scenario, all_scenarios
+from megtrim.core.timing.spec import PerformanceStatus, TimeStage
+from megtrim.core.timing.times import Answer, StageTime
 from megtrim.engines.megengine.experiments import find_experiments
 from megtrim.engines.megengine.load_and_run.arguments import Flag
 from megtrim.engines.megengine.load_and_run.dialects import LITE, SDK
 from megtrim.libs.util.errors import InfrastructureFailure, InputError, ProductFailure
 from megtrim.times.experiments.commands import Situation
-from megtrim.times.experiments.contest import PerformanceStatus
-from megtrim.times.experiments.experiment import TimeStage
-from megtrim.times.times import Answer, StageTime
 from megtrim.times.tuning_winner import (
     Heat,
     Search,

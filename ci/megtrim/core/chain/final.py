@@ -14,11 +14,11 @@ from megtrim.core.build_spec import REST_SUFFIX
 from megtrim.core.chain.filenames import FINAL_FOLDER, SIZES_FILE, VERDICT_FILE
 from megtrim.core.chain.result_store import Store
 from megtrim.core.checks.invocation import BASELINE_FILE
-from megtrim.lab.evidence.fields import EarlyExit
-from megtrim.lab.evidence.limits import ENDING_FILE
+from megtrim.core.evidence.fields import EarlyExit
 from megtrim.libs.util import owned_folders
 from megtrim.libs.util.errors import InfrastructureFailure
 from megtrim.libs.util.files import guard_write, read_object, write_atomically
+from megtrim.libs.util.limits import ENDING_FILE
 from megtrim.libs.util.owned_folders import MARKER
 from megtrim.libs.util.strict_json import dump
 

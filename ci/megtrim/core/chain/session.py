@@ -20,14 +20,14 @@ from megtrim.core.checks.invocation import Invocation, Options
 from megtrim.core.config.load import LoadedConfig
 from megtrim.core.config.model import Config
 from megtrim.core.config.scenarios import Scenario
+from megtrim.core.evidence.binding import DEVICE_LABEL
 from megtrim.core.size.history import SizeTrend
 from megtrim.engines.kinds import Engine
-from megtrim.lab.evidence.binding import DEVICE_LABEL
-from megtrim.lab.pool.leases import state_folder
 from megtrim.libs.util.console import Console, show_time
 from megtrim.libs.util.errors import InfrastructureFailure, InputError, MegtrimError
 from megtrim.libs.util.files import sha256_file, write_atomically
 from megtrim.libs.util.input_files import read_text
+from megtrim.libs.util.state_folder import state_folder
 from megtrim.libs.util.value import Value
 from megtrim.places.compile.projects.builder import Builder
 from megtrim.places.compile.projects.checkout import Checkout
@@ -82,7 +82,7 @@ def open_durations(env: Mapping[str, str], setting: str) -> DurationLog | None:
 
 
 if TYPE_CHECKING:
-    from megtrim.lab.evidence.evidence import DeviceResult
+    from megtrim.core.evidence.evidence import DeviceResult
     from megtrim.lab.evidence.times import TimesJudge
 
 

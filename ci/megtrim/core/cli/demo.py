@@ -16,8 +16,8 @@ from megtrim.core.report.table import render_sizes
 from megtrim.core.verdict.model import Verdict, parse_verdict
 from megtrim.core.verdict.wording import DEFERRED
 from megtrim.engines.sample import find_embedded_source
-from megtrim.lab.evidence.limits import ENDING_FILE
 from megtrim.libs.util.errors import worst_exit_code
+from megtrim.libs.util.limits import ENDING_FILE
 
 CONFIG = "functions.yaml"
 DEFERRING_CONFIG = "deferred.yaml"

@@ -12,10 +12,10 @@ from megtrim.core.cli.clock import read_now
 from megtrim.core.cli.echo import open_console
 from megtrim.core.cli.environment import open_processes
 from megtrim.core.cli.options import PATH, Command, add_options
+from megtrim.libs.history.branch import DataBranch
+from megtrim.libs.history.entries import Entry, EntryKind, History, HistoryEntry
+from megtrim.libs.history.folder import append_to_folder, read_folder
 from megtrim.libs.util.value import Value
-from megtrim.times.history.branch import DataBranch
-from megtrim.times.history.entries import Entry, EntryKind, History, HistoryEntry
-from megtrim.times.history.folder import append_to_folder, read_folder
 
 DEFAULT_FOLDER = "perf-history"
 

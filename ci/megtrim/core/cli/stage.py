@@ -41,6 +41,7 @@ from megtrim.core.cli.options import (
 from megtrim.core.cli.session.each_toolchain import each_toolchain
 from megtrim.core.cli.session.setup import describe, open_session
 from megtrim.core.config.scenarios import all_scenarios
+from megtrim.core.proof import neighbours
 from megtrim.core.proof.scenario_results import ahead, neighbour_results, scenario_checks_of
 from megtrim.core.report import table
 from megtrim.core.size.report import tables
@@ -51,7 +52,6 @@ from megtrim.libs.render.markup import one_line
 from megtrim.libs.util.console import Console, count_columns
 from megtrim.libs.util.errors import ACCEPT, EXIT_PASS, InputError, worst_exit_code
 from megtrim.libs.util.strict_json import make_schemas
-from megtrim.times.neighbours import model as neighbours
 
 RESULTS_VERSION = 2
 _FROM_PLAIN = ("trim.base is plain, so nothing is traced", "record what runs", ("stage functions",))

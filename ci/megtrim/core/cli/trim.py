@@ -39,12 +39,12 @@ from megtrim.core.cli.session.made_of import finish
 from megtrim.core.cli.stage import run_chain
 from megtrim.core.config.config_id import split
 from megtrim.core.config.load import load_config
+from megtrim.core.evidence.fields import EarlyExit
 from megtrim.core.report import junit
 from megtrim.core.report.comment import render_table
 from megtrim.core.size.stage import remember_pass
 from megtrim.core.verdict.model import Verdict, VerdictResult, parse_verdict
-from megtrim.lab.evidence import limits
-from megtrim.lab.evidence.fields import EarlyExit
+from megtrim.libs.util import limits
 from megtrim.libs.util.console import Console
 from megtrim.libs.util.errors import (
     EXIT_PASS,

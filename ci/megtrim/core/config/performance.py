@@ -18,8 +18,8 @@ from megtrim.core.config.value_types import (
     TimeoutS,
     Whole,
 )
+from megtrim.core.timing.spec import FEWEST_ROUNDS, MOST_ROUNDS, ContestBudget, Criterion
 from megtrim.engines.megengine.experiments import BASELINE, EXPERIMENTS
-from megtrim.times.experiments.contest import FEWEST_ROUNDS, MOST_ROUNDS, ContestBudget, Criterion
 
 _RECIPE = "recipe-"
 

@@ -15,10 +15,10 @@ from megtrim.core.trim.runs.execution import RunResult
 from megtrim.engines.megengine.regions.keepset import KeepSet, missing
 from megtrim.engines.megengine.regions.region import Region
 from megtrim.engines.megengine.regions.trace import parse_trace
-from megtrim.lab.evidence.limits import read_text
 from megtrim.libs.elf.symbol_names import readable
 from megtrim.libs.programs.exit_status import ProgramRun, RunOutcome, ending, error_message
 from megtrim.libs.util.errors import InputError, MegtrimError
+from megtrim.libs.util.limits import read_text
 from megtrim.libs.util.value import Value
 from megtrim.libs.util.wording import count
 

@@ -21,11 +21,11 @@ from megtrim.core.proof.trap_diagnosis import (
 from megtrim.core.trim.runs.execution import RunResult, RunSpec, run_on
 from megtrim.engines.megengine.load_and_run.dump import Comparison, compare, parse_dump, refusal
 from megtrim.engines.megengine.regions.keepset import KeepSet
-from megtrim.lab.evidence.limits import clean_log
 from megtrim.libs.programs import app_outputs
 from megtrim.libs.programs.exit_status import RunOutcome, ending
 from megtrim.libs.programs.parity import OutputResult, Tolerance
 from megtrim.libs.util.errors import InfrastructureFailure, InputError
+from megtrim.libs.util.limits import clean_log
 from megtrim.libs.util.value import Value
 from megtrim.libs.util.wording import count
 from megtrim.places.devices.device import Lease

@@ -23,6 +23,7 @@ from megtrim.core.checks.statuses import (
 )
 from megtrim.core.config.config_id import id_of
 from megtrim.core.config.units import WORK, format_bytes
+from megtrim.core.proof import neighbours
 from megtrim.core.proof.results import ScenarioResult, with_note
 from megtrim.core.size.report import budgets
 from megtrim.core.size.report import tables as sizes
@@ -58,7 +59,6 @@ from megtrim.libs.render.markup import (
 )
 from megtrim.libs.util.errors import EXIT_PASS
 from megtrim.libs.util.value import Value
-from megtrim.times.neighbours import model as neighbours
 from megtrim.times.report import tables as performance_tables
 
 T = TypeVar("T")

@@ -23,6 +23,8 @@ from megtrim.core.checks.statuses import (
     describe_meaning,
 )
 from megtrim.core.config.units import format_bytes
+from megtrim.core.proof import neighbours
+from megtrim.core.proof.neighbours import count_working
 from megtrim.core.size.prices import PriceKind
 from megtrim.core.size.report import budgets
 from megtrim.core.size.report import tables as growth
@@ -43,8 +45,6 @@ from megtrim.libs.render.formatting import group_digits, kept_of_held, percent, 
 from megtrim.libs.render.markup import clean, path_in_repository
 from megtrim.libs.util.input_files import find_shipped
 from megtrim.libs.util.value import Value
-from megtrim.times.neighbours import model as neighbours
-from megtrim.times.neighbours.model import count_working
 from megtrim.times.report import pictures, tables
 from megtrim.times.report.tables import milliseconds
 

@@ -19,9 +19,9 @@ from megtrim.core.build_spec import Origin
 from megtrim.core.checks.check import Check
 from megtrim.core.checks.statuses import CheckKind, CheckStatus
 from megtrim.core.config.config_id import suffix_of
+from megtrim.core.evidence.fields import EarlyExit
 from megtrim.core.verdict.model import Verdict
 from megtrim.core.verdict.wording import list_urgent, origin_facts
-from megtrim.lab.evidence.fields import EarlyExit
 from megtrim.libs.render.formatting import group_digits
 from megtrim.libs.render.markup import clean, command, one_line, path_in_repository
 from megtrim.libs.util.errors import ProductFailure

@@ -20,11 +20,11 @@ from pydantic import BaseModel, ConfigDict, Field, Strict, model_validator
 from megtrim.core.build_spec import Origin
 from megtrim.core.size.budgets import Baseline
 from megtrim.core.size.byte_table import Bytes, ByteTable
+from megtrim.core.size.counted import BASE_PREFIX, Use
 from megtrim.core.size.growth.causes import InputPrint, Name
 from megtrim.libs.util.errors import InputError
 from megtrim.libs.util.input_files import expect_merged, read_text
 from megtrim.libs.util.strict_json import dump, load
-from megtrim.times.counts.use import BASE_PREFIX, Use
 
 VERSION = 2
 _MERGE_HINT = "take one side as it is: git checkout --ours or --theirs"

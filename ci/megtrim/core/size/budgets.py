@@ -13,11 +13,11 @@ from megtrim.core.checks.statuses import CheckKind, CheckStatus
 from megtrim.core.config.units import GrowthLimit, Measure, format_bytes
 from megtrim.core.size.breakdown import Measures, expect_part, find_measure, list_parts
 from megtrim.core.size.byte_table import ByteTable
+from megtrim.core.size.counted import Use
 from megtrim.core.size.growth.causes import InputPrint
 from megtrim.core.size.rows import BudgetRow
 from megtrim.libs.util.errors import InputError
 from megtrim.libs.util.value import Value
-from megtrim.times.counts.use import Use
 
 if TYPE_CHECKING:
     from megtrim.core.config.model import Budget, Waiver

@@ -14,11 +14,7 @@ from megtrim.core.config.units import STRIPPED, Measure
 from megtrim.core.size.breakdown import find_measure
 from megtrim.core.size.budgets import Baseline
 from megtrim.core.size.byte_table import SMALLER, ByteTable
-from megtrim.libs.util.errors import InputError
-from megtrim.libs.util.strict_json import SignedInt
-from megtrim.libs.util.value import Value
-from megtrim.libs.util.wording import COMMIT_DIGEST
-from megtrim.times.history.entries import (
+from megtrim.libs.history.entries import (
     EntryKind,
     UnreadableFile,
     expect_line,
@@ -27,6 +23,10 @@ from megtrim.times.history.entries import (
     parse_time,
     place_entry,
 )
+from megtrim.libs.util.errors import InputError
+from megtrim.libs.util.strict_json import SignedInt
+from megtrim.libs.util.value import Value
+from megtrim.libs.util.wording import COMMIT_DIGEST
 
 if TYPE_CHECKING:
     from megtrim.core.config.model import Budget

@@ -34,6 +34,7 @@ from megtrim.core.size.breakdown import (
 )
 from megtrim.core.size.budgets import Baseline, check
 from megtrim.core.size.byte_table import ByteChange, ByteTable, list_largest, make_map, make_table
+from megtrim.core.size.counted import Use
 from megtrim.core.size.growth.arrivals import NO_ARRIVALS, find_arrivals
 from megtrim.core.size.growth.build_inputs import name_build_inputs, read_build_inputs
 from megtrim.core.size.growth.causes import (
@@ -54,7 +55,6 @@ from megtrim.libs.elf.symbol_table import read_linked
 from megtrim.libs.util.errors import InputError
 from megtrim.libs.util.files import sha256_file
 from megtrim.libs.util.strict_json import dump
-from megtrim.times.counts.use import Use
 
 _File = tuple[str, str]
 _MOST_PRICES = 20

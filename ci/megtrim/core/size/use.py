@@ -15,12 +15,12 @@ from megtrim.core.config.performance import MemoryConfig, WorkConfig
 from megtrim.core.config.units import PEAK, WORK
 from megtrim.core.size.breakdown import View, compare_tables
 from megtrim.core.size.byte_table import ByteChange, ByteTable, by_component, list_largest
+from megtrim.core.size.counted import BASE_PREFIX, LATER, LENGTHS, Range, Use, Work
 from megtrim.core.size.rows import BudgetRow, WorkUse
 from megtrim.libs.elf.components import find_component
 from megtrim.libs.elf.symbol_names import readable
 from megtrim.libs.util.errors import InputError
 from megtrim.libs.util.wording import count
-from megtrim.times.counts.use import BASE_PREFIX, LATER, LENGTHS, Range, Use, Work
 
 if TYPE_CHECKING:
     from megtrim.core.config.model import Config

@@ -10,8 +10,8 @@ from megtrim.core.config.units import format_bytes
 from megtrim.core.proof.results import scenario_checks
 from megtrim.core.size.rows import ArtifactSizes, budget_checks
 from megtrim.core.verdict.model import Verdict, VerdictFacts
+from megtrim.core.verdict.performance import performance_checks, summarize
 from megtrim.libs.util.wording import count
-from megtrim.times.rows import performance_checks, summarize
 
 
 class VerdictInputs(VerdictFacts):

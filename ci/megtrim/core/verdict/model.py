@@ -14,16 +14,16 @@ from megtrim.core.checks.statuses import (
     VerdictKind,
     exit_code,
 )
+from megtrim.core.proof.neighbours import NeighbourResult
 from megtrim.core.proof.results import ScenarioResult
 from megtrim.core.size.growth.causes import Cause, CauseNote
 from megtrim.core.size.history import SizeTrend
 from megtrim.core.size.rows import ArtifactSizes, BudgetRow
 from megtrim.core.trim.results import FunctionsUse, OperatorsUse, Rebuild, RegionsUse, TrimChoice
 from megtrim.core.verdict.conclusion import HINT, VERSION, expect_agreement, expect_sound
+from megtrim.core.verdict.performance import Performance, expect_latency_checks
 from megtrim.libs.util.strict_json import dump, load
 from megtrim.libs.util.value import Value
-from megtrim.times.neighbours.model import NeighbourResult
-from megtrim.times.rows import Performance, expect_latency_checks
 
 
 class VerdictFacts(Value):

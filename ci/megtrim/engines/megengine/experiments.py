@@ -8,6 +8,7 @@ x86 leaves out ``--warmup-iter 2``, which its own text calls necessary for fake-
 from collections.abc import Iterable
 from dataclasses import replace
 
+from megtrim.core.timing.spec import TimeStage
 from megtrim.engines.megengine.load_and_run.arguments import Flag
 from megtrim.libs.programs.parity import EXACT
 from megtrim.libs.util.errors import InputError
@@ -20,7 +21,6 @@ from megtrim.times.experiments.experiment import (
     ExperimentNeeds,
     ModelFile,
     Step,
-    TimeStage,
 )
 
 BASELINE = "baseline"

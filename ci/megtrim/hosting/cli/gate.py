@@ -14,11 +14,11 @@ from megtrim.core.cli.echo import show, show_summary
 from megtrim.core.cli.environment import open_processes
 from megtrim.core.verdict.conclusion import Conclusion, conclude, read_conclusion
 from megtrim.hosting.github.runner import write_output
-from megtrim.lab.evidence import limits
+from megtrim.libs.util import limits
 from megtrim.libs.util.errors import InfrastructureFailure
 
 if TYPE_CHECKING:
-    from megtrim.lab.evidence.fields import EarlyExit
+    from megtrim.core.evidence.fields import EarlyExit
 
 T = TypeVar("T")
 
@@ -75,7 +75,7 @@ def read_report(report: Path, read: Callable[..., T]) -> T | EarlyExit:
     if not left.exists() and path.is_file():
         return read(limits.read_text(path, hint=_HINT), source=str(path))
     if left.exists():
-        from megtrim.lab.evidence.fields import parse_ending
+        from megtrim.core.evidence.fields import parse_ending
 
         return parse_ending(limits.read_text(left, hint=_HINT), source=str(left))
     msg = f"{report}: {NOTHING_LEFT}"

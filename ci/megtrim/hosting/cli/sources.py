@@ -19,9 +19,9 @@ from megtrim.core.cli.options import PATH, examples
 from megtrim.core.config.config_id import split
 from megtrim.core.config.document import LARGEST_FILE_BYTES, parse_document
 from megtrim.core.config.problems import ConfigError
+from megtrim.core.evidence.fields import EarlyExit
 from megtrim.engines import kinds as engine_kinds
 from megtrim.hosting.github.runner import write_output
-from megtrim.lab.evidence.fields import EarlyExit
 from megtrim.libs.util.errors import EXIT_PASS, InfrastructureFailure, InputError, MegtrimError
 from megtrim.libs.util.input_files import read_bytes
 from megtrim.places.compile.sources.fetch import TOP, FetchRequest, SourceFetch, trusted_url

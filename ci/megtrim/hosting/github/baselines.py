@@ -10,6 +10,12 @@ from pathlib import PurePosixPath
 from urllib.parse import quote
 
 from megtrim.core.config.config_id import is_inside
+from megtrim.core.evidence.evidence import (
+    EVIDENCE_FILE,
+    EvidenceSet,
+    expect_evidence_of,
+    parse_proofs,
+)
 from megtrim.core.size.baseline import expect_same_kind, parse_sizes
 from megtrim.core.size.budgets import Baseline
 from megtrim.hosting.github.api import Api, find_at, text_at
@@ -17,12 +23,6 @@ from megtrim.hosting.github.artifacts import StoredArtifact, download, list_arti
 from megtrim.hosting.github.commits import fetch_head, is_ancestor
 from megtrim.hosting.github.event import Event
 from megtrim.hosting.github.runner import one_line
-from megtrim.lab.evidence.evidence import (
-    EVIDENCE_FILE,
-    EvidenceSet,
-    expect_evidence_of,
-    parse_proofs,
-)
 from megtrim.libs.util.errors import InfrastructureFailure, InputError
 from megtrim.libs.util.input_files import decode
 from megtrim.libs.util.value import Value

@@ -3,9 +3,9 @@
 from collections.abc import Callable, Mapping
 from urllib.parse import quote
 
+from megtrim.core.evidence.evidence import PendingReason
 from megtrim.hosting.github.api import Api, find_at
 from megtrim.hosting.github.event import Event
-from megtrim.lab.evidence.evidence import PendingReason
 from megtrim.libs.util.errors import InfrastructureFailure
 from megtrim.libs.util.value import Value
 

@@ -1,1 +1,1 @@
-"""What travels between CI jobs as data: the bundle that a device job gets, what it brings back."""
+"""What device jobs get, and which times of theirs count: bundles, and records of contests."""

@@ -10,7 +10,6 @@ import hashlib
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import field
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -20,10 +19,8 @@ from megtrim.core.build_spec import Link, Variant
 from megtrim.core.checks.check import DeviceIdentity
 from megtrim.core.config.device import HOSTED_RUNNER, KINDS_OF_KEY, DeviceSettings, is_on_runner
 from megtrim.core.config.units import LARGEST_DURATION_S
-from megtrim.engines.megengine.load_and_run.arguments import check_reserved
-from megtrim.engines.megengine.regions.keepset import GENERATIONS
-from megtrim.lab.evidence import limits
-from megtrim.lab.evidence.fields import (
+from megtrim.core.evidence.evidence import JobPurpose
+from megtrim.core.evidence.fields import (
     A_LINE,
     A_NAME,
     THREADS,
@@ -45,22 +42,20 @@ from megtrim.lab.evidence.fields import (
     require_scenario,
     require_unique,
 )
-from megtrim.lab.evidence.limits import MOST_ITEMS
+from megtrim.core.timing.spec import Criterion, PerformanceStatus
+from megtrim.engines.megengine.load_and_run.arguments import check_reserved
+from megtrim.engines.megengine.regions.keepset import GENERATIONS
 from megtrim.libs.programs.application_arguments import INPUT, names_in
 from megtrim.libs.programs.parity import Tolerance
+from megtrim.libs.util import limits
 from megtrim.libs.util.errors import InputError
 from megtrim.libs.util.input_files import decode
 from megtrim.libs.util.json_text import LARGEST_DOCUMENT
+from megtrim.libs.util.limits import MOST_ITEMS
 from megtrim.libs.util.strict_json import load
 from megtrim.libs.util.value import Value
 from megtrim.times.experiments.commands import StepCommand, StepFiles
-from megtrim.times.experiments.contest import (
-    Contest,
-    Criterion,
-    PerformanceStatus,
-    Side,
-    name_files,
-)
+from megtrim.times.experiments.contest import Contest, Side, name_files
 
 VERSION = 6
 BUNDLE_FILE = "bundle.json"
@@ -90,13 +85,6 @@ _MOST_STEPS = 10
 _MOST_FEATURES = 100
 _MOST_ITERATIONS = 100_000
 _MOST_WARMUPS = 1000
-
-
-class JobPurpose(StrEnum):
-    VERIFY = "verify"
-    TRACE = "trace"
-    RECORD = "record"
-    TIME = "time"
 
 
 class BundleDevice(Value):

@@ -9,32 +9,28 @@ from pathlib import Path
 
 from megtrim.core.checks.check import DeviceIdentity
 from megtrim.core.checks.statuses import Contradiction, ScenarioStatus
-from megtrim.lab.evidence.bundle import BundleContest, BundleDevice, JobPurpose, find_device
-from megtrim.lab.evidence.evidence import (
+from megtrim.core.evidence.evidence import (
     PENDING,
     DeviceResult,
     EvidenceResult,
+    JobPurpose,
     PendingReason,
     expect_evidence_of,
     list_results,
     read_evidence,
     read_folders,
 )
-from megtrim.lab.evidence.fields import A_LINE, Digest, Line, is_line, require
-from megtrim.lab.evidence.limits import MOST_ITEMS, clean_line
+from megtrim.core.evidence.fields import A_LINE, Digest, Line, is_line, require
+from megtrim.core.timing.spec import PerformanceStatus
+from megtrim.lab.evidence.bundle import BundleContest, BundleDevice, find_device
 from megtrim.libs.util.errors import InfrastructureFailure, InputError
 from megtrim.libs.util.input_files import decode
 from megtrim.libs.util.json_text import LARGEST_DOCUMENT
+from megtrim.libs.util.limits import MOST_ITEMS, clean_line
 from megtrim.libs.util.strict_json import load
 from megtrim.libs.util.value import Value
 from megtrim.libs.util.wording import count
-from megtrim.times.experiments.contest import (
-    Contest,
-    ContestResult,
-    Mark,
-    PerformanceStatus,
-    Sample,
-)
+from megtrim.times.experiments.contest import Contest, ContestResult, Mark, Sample
 
 VERSION = 3
 LARGEST_RECORD = LARGEST_DOCUMENT

@@ -30,15 +30,13 @@ from megtrim.core.checks.statuses import (
 )
 from megtrim.core.config.device import EMULATED
 from megtrim.core.config.problems import Place
-from megtrim.core.proof.results import ScenarioResult, detail, with_note
-from megtrim.core.verdict.model import Verdict
-from megtrim.lab.evidence.bundle import Bundle, BundleContest, BundleDevice, JobPurpose, find_device
-from megtrim.lab.evidence.evidence import (
+from megtrim.core.evidence.evidence import (
     DAY_S,
     PENDING,
     DeviceResult,
     Evidence,
     EvidenceSet,
+    JobPurpose,
     PendingReason,
     as_set,
     expect_configuration,
@@ -46,14 +44,17 @@ from megtrim.lab.evidence.evidence import (
     list_results,
     newest,
 )
+from megtrim.core.proof.results import ScenarioResult, detail, with_note
+from megtrim.core.timing.spec import PerformanceStatus
+from megtrim.core.verdict.model import Verdict
+from megtrim.core.verdict.performance import performance_checks, summarize
+from megtrim.lab.evidence.bundle import Bundle, BundleContest, BundleDevice, find_device
 from megtrim.lab.evidence.times import TimesJudge
 from megtrim.libs.util.errors import InfrastructureFailure, InputError, ProductFailure
 from megtrim.libs.util.value import Value
 from megtrim.libs.util.wording import count
-from megtrim.times.experiments.contest import PerformanceStatus
 from megtrim.times.outcomes import ContestOutcome, make_performance, show_again
 from megtrim.times.plan import PerfResult
-from megtrim.times.rows import performance_checks, summarize
 
 _FAILED_COUNT = re.compile(r"^[0-9]+ checks? failed, ")
 _HINTS = {

@@ -28,14 +28,15 @@ from megtrim.core.chain.result_store import StageFolder
 from megtrim.core.chain.session import Session, TrimRequest, binary
 from megtrim.core.config.model import Config
 from megtrim.core.config.scenarios import Scenario, all_scenarios
+from megtrim.core.evidence.binding import binding
+from megtrim.core.evidence.evidence import EvidenceSet, JobPurpose, newest
 from megtrim.core.proof import stage as verify
 from megtrim.core.proof import trap_diagnosis
+from megtrim.core.timing.spec import PerformanceStatus
 from megtrim.core.trim.builds import applications
 from megtrim.core.trim.builds import links as linking
 from megtrim.core.trim.runs.scenario_runs import cache_of, scenario_of
 from megtrim.core.trim.stages import functions, profile
-from megtrim.lab.evidence import limits
-from megtrim.lab.evidence.binding import binding
 from megtrim.lab.evidence.bundle import (
     BUNDLE_FILE,
     DROPPED,
@@ -48,17 +49,15 @@ from megtrim.lab.evidence.bundle import (
     BundleInput,
     BundleScenario,
     BundleTimes,
-    JobPurpose,
     ProvenScenario,
     find_device,
 )
-from megtrim.lab.evidence.evidence import EvidenceSet, newest
+from megtrim.libs.util import limits
 from megtrim.libs.util.errors import InputError
 from megtrim.libs.util.files import guard_write, read_object, sha256_file, write_atomically
 from megtrim.libs.util.strict_json import decode, dump, encode
 from megtrim.libs.util.value import Value
 from megtrim.times import stage as perf
-from megtrim.times.experiments.contest import PerformanceStatus
 from megtrim.times.measuring.contest_plan import plan_for_runner
 from megtrim.times.outcomes import NOT_HELD, status_of_failure
 from megtrim.times.plan import perf_tasks

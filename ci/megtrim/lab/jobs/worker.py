@@ -11,15 +11,25 @@ from typing import Any
 from megtrim.core.build_spec import REST_SUFFIX, Link, Variant
 from megtrim.core.checks.check import DeviceIdentity
 from megtrim.core.checks.statuses import ScenarioStatus
+from megtrim.core.evidence.evidence import (
+    LARGEST_CACHE,
+    LARGEST_LIST,
+    LARGEST_TRACE,
+    MOST_FACTS,
+    Evidence,
+    EvidenceResult,
+    EvidenceSet,
+    JobPurpose,
+)
 from megtrim.core.functions.observables import dump_list, read_observables
 from megtrim.core.proof.results import VerificationOutcome
 from megtrim.core.proof.trap_diagnosis import read_named
 from megtrim.core.proof.verification import TrapBeforeFailure, VerificationCase, prove
+from megtrim.core.timing.spec import PerformanceStatus
 from megtrim.core.trim.runs import tracing
 from megtrim.core.trim.runs.execution import RunResult, RunSpec
 from megtrim.engines.megengine.regions.keepset_files import read_keep_set
 from megtrim.engines.megengine.regions.trace import TraceFailure, TraceProblem
-from megtrim.lab.evidence import limits
 from megtrim.lab.evidence.bundle import (
     DROPPED,
     OBSERVABLES,
@@ -28,16 +38,6 @@ from megtrim.lab.evidence.bundle import (
     BundleContest,
     BundleDevice,
     BundleScenario,
-    JobPurpose,
-)
-from megtrim.lab.evidence.evidence import (
-    LARGEST_CACHE,
-    LARGEST_LIST,
-    LARGEST_TRACE,
-    MOST_FACTS,
-    Evidence,
-    EvidenceResult,
-    EvidenceSet,
 )
 from megtrim.lab.evidence.times import (
     LARGEST_RECORD,
@@ -46,6 +46,7 @@ from megtrim.lab.evidence.times import (
     make_skipped_result,
 )
 from megtrim.libs.programs.exit_status import ProgramRun
+from megtrim.libs.util import limits
 from megtrim.libs.util.console import Console
 from megtrim.libs.util.errors import InfrastructureFailure, InputError, MegtrimError, ProductFailure
 from megtrim.libs.util.files import guard_write
@@ -57,7 +58,7 @@ from megtrim.places.devices.device import Device, Lease
 from megtrim.places.devices.relocation_support import UnsupportedRelocations
 from megtrim.places.devices.retry import keep_first_failure, run_with_retries
 from megtrim.times.experiments.commands import describe_lacking
-from megtrim.times.experiments.contest import ContestResult, PerformanceStatus
+from megtrim.times.experiments.contest import ContestResult
 from megtrim.times.measuring.timing import measure
 from megtrim.times.measuring.timing_runs import ContestFiles
 

@@ -12,7 +12,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 
-from megtrim.lab.pool.leases import Holder, Leases, name_holder, state_folder
+from megtrim.lab.pool.leases import Holder, Leases, name_holder
 from megtrim.lab.pool.recovery import (
     UNAUTHORIZED,
     Author,
@@ -22,6 +22,7 @@ from megtrim.lab.pool.recovery import (
     RecoveryResult,
 )
 from megtrim.libs.util.errors import InfrastructureFailure, InputError
+from megtrim.libs.util.state_folder import state_folder
 from megtrim.libs.util.value import Value
 from megtrim.places.devices.device import (
     ConnectionState,

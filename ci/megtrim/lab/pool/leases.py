@@ -19,11 +19,11 @@ from typing import Annotated, Literal, TypeVar
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 
-from megtrim.lab.evidence.limits import clean_line
 from megtrim.libs.util.errors import InfrastructureFailure, InputError
+from megtrim.libs.util.limits import clean_line
+from megtrim.libs.util.state_folder import VARIABLE
 from megtrim.places.devices.device import Machine, MachineId
 
-VARIABLE = "MEGTRIM_STATE"
 _LARGEST_BYTES = 65_536
 _LONGEST_SLUG = 80
 _LONGEST_LOCK_S = 20.0
@@ -36,20 +36,6 @@ class StateFile(BaseModel):
 
 
 S = TypeVar("S", bound=StateFile)
-
-
-def state_folder(env: Mapping[str, str]) -> Path:
-    given = env.get(VARIABLE, "")
-    if given:
-        return Path(given).absolute()
-    base = Path(env.get("XDG_STATE_HOME", ""))
-    if base.is_absolute():
-        return base / "megtrim"
-    home = Path(env.get("HOME", ""))
-    if not home.is_absolute():
-        msg = "there is no folder for the state of devices: found neither a home nor MEGTRIM_STATE"
-        raise InputError(msg, hint=f"set {VARIABLE} to a folder that all jobs of this host share")
-    return home / ".local" / "state" / "megtrim"
 
 
 def slug(key: str) -> str:

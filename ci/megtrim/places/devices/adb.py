@@ -11,8 +11,8 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 
-from megtrim.lab.evidence.limits import clean_line
 from megtrim.libs.util.errors import InfrastructureFailure, InputError, MegtrimError
+from megtrim.libs.util.limits import clean_line
 from megtrim.libs.util.process import Command, CompletedCommand, ProcessRunner
 from megtrim.libs.util.value import Value
 from megtrim.libs.util.wording import count

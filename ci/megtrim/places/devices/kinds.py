@@ -1,6 +1,6 @@
 """Where programs run: one file per kind behind :class:`Device`, one line each in ``KINDS``."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from megtrim.lab.pool import device_pool
 from megtrim.places.devices import adb, local, qemu, ssh, virtual_phone
@@ -22,3 +22,8 @@ def make(kind: str, spec: DeviceSpec, *, native: str) -> Device:
     if kind == "auto":
         kind = "local" if spec.machine == native else "qemu"
     return KINDS[kind](spec)
+
+
+def make_all(kind: str, specs: Sequence[DeviceSpec], *, native: str) -> Device:
+    """Return one device that is all of them: jobs take the first that is free."""
+    return device_pool.merge_devices([make(kind, spec, native=native) for spec in specs])

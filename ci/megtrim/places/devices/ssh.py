@@ -12,9 +12,9 @@ from pathlib import Path
 from shutil import which
 
 from megtrim.core.config.device import DeviceSettings
-from megtrim.lab.pool.leases import state_folder
 from megtrim.libs.util.errors import InfrastructureFailure, InputError
 from megtrim.libs.util.process import Command, CompletedCommand, ProcessRunner
+from megtrim.libs.util.state_folder import state_folder
 from megtrim.places.devices.device import ConnectionState, DeviceSpec, MachineId
 from megtrim.places.devices.remote import telemetry
 from megtrim.places.devices.remote.run_directory import RemoteMachine

@@ -16,10 +16,10 @@ from megtrim.core.cli.echo import open_console, show
 from megtrim.core.cli.options import PATH, common, device_option, examples, trimming
 from megtrim.core.cli.session.each_toolchain import each_toolchain
 from megtrim.core.cli.stage import run_chain
+from megtrim.core.size.aar_format import AarPart, make_aar
 from megtrim.libs.util.errors import EXIT_PASS, InputError, ProductFailure, worst_exit_code
 from megtrim.libs.util.input_files import read_bytes
 from megtrim.libs.util.wording import count
-from megtrim.ship.aar import AarPart, make_aar
 from megtrim.ship.release.aar import collect_part, explain_missing, read_exported
 from megtrim.ship.release.archive import (
     ReleaseFile,

@@ -5,10 +5,10 @@ from collections.abc import Container, Iterable, Mapping, Sequence
 from pathlib import Path
 
 from megtrim.core.build_spec import HEADERS, LICENCES, PACKAGE, REST_SUFFIX
+from megtrim.core.size.aar_format import AarPart, AndroidTarget, make_aar, make_part, parse_target
 from megtrim.libs.elf.needed_libraries import SHARED_RUNTIME, find_cxx_runtime
 from megtrim.libs.elf.pages import LINK_AGAIN, find_misfit
 from megtrim.libs.util.errors import InputError
-from megtrim.ship.aar import AarPart, AndroidTarget, make_aar, make_part, parse_target
 from megtrim.ship.release.archive import ReleaseFile, from_path, read_bytes
 from megtrim.ship.release.contents import (
     AAR_PATH,

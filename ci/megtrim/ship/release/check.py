@@ -12,8 +12,9 @@ from pathlib import Path
 
 from megtrim.core.build_spec import HEADERS, LICENCES
 from megtrim.core.checks.statuses import CheckStatus
+from megtrim.core.evidence.evidence import EvidenceSet, load_proofs
+from megtrim.core.size.aar_format import is_made_of
 from megtrim.engines.megengine.regions.keepset_files import parse_keep_set
-from megtrim.lab.evidence.evidence import EvidenceSet, load_proofs
 from megtrim.libs.elf.pages import LINK_AGAIN, find_misfit
 from megtrim.libs.util.errors import InputError, ProductFailure
 from megtrim.libs.util.files import sha256_file
@@ -22,7 +23,6 @@ from megtrim.libs.util.json_text import LARGEST_DOCUMENT
 from megtrim.libs.util.strict_json import dump
 from megtrim.libs.util.value import Value
 from megtrim.libs.util.wording import make_printable
-from megtrim.ship.aar import is_made_of
 from megtrim.ship.crashes.program import parse_left_out
 from megtrim.ship.release.aar import CONFIG_PATH, collect_part, render_config
 from megtrim.ship.release.archive import FETCH_AGAIN, list_released

@@ -8,10 +8,10 @@ from megtrim.core.chain.filenames import KEEP_SET_FILE
 from megtrim.core.chain.graph import Stage, keep_task
 from megtrim.core.chain.session import Session
 from megtrim.core.checks.statuses import CheckStatus
+from megtrim.core.evidence.evidence import EvidenceSet, load_proofs
 from megtrim.core.verdict.model import Verdict, parse_verdict
 from megtrim.engines.megengine.regions.keepset import KeepSet
 from megtrim.engines.megengine.regions.keepset_files import read_keep_set
-from megtrim.lab.evidence.evidence import EvidenceSet, load_proofs
 from megtrim.libs.elf.symbol_table import read_linked, read_table
 from megtrim.libs.util.errors import InputError, ProductFailure
 from megtrim.libs.util.input_files import read_text

@@ -16,16 +16,16 @@ from megtrim.core.cli.history_options import (
     warn_unreadable,
 )
 from megtrim.core.cli.options import PATH, examples, json_option
+from megtrim.core.timing.times import Answer
+from megtrim.core.verdict.performance import PerformanceRow
+from megtrim.libs.history.entries import History
+from megtrim.libs.history.folder import read_entry_file, read_folder
 from megtrim.libs.render.formatting import align_columns
 from megtrim.libs.util.errors import InputError
 from megtrim.libs.util.input_files import decode
 from megtrim.libs.util.wording import count
-from megtrim.times.history.entries import History
-from megtrim.times.history.folder import read_entry_file, read_folder
 from megtrim.times.nights.change_points import DatedChange, Direction, Pattern, Series, make_series
 from megtrim.times.nights.history import RUN_FILES, HistoryRun, compare_runs
-from megtrim.times.rows import PerformanceRow
-from megtrim.times.times import Answer
 
 _COMMIT_DIGITS = 12
 

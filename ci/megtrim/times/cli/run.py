@@ -27,16 +27,16 @@ from megtrim.core.config.model import Config
 from megtrim.core.config.performance import PerfConfig
 from megtrim.core.config.problems import suggest
 from megtrim.core.config.scenarios import Scenario, all_scenarios
+from megtrim.core.evidence.evidence import JobPurpose
+from megtrim.core.timing.spec import FEWEST_ROUNDS, MOST_ROUNDS, PerformanceStatus
 from megtrim.core.trim.runs.scenario_runs import scenario_of
+from megtrim.core.verdict.performance import Performance
 from megtrim.engines.megengine.experiments import find_experiments
-from megtrim.lab.evidence.bundle import JobPurpose
 from megtrim.lab.evidence.times import TimesJudge, read_times
 from megtrim.lab.jobs.pack import list_devices
 from megtrim.libs.util.errors import InfrastructureFailure, InputError, worst_exit_code
 from megtrim.libs.util.wording import count
-from megtrim.times.experiments.contest import FEWEST_ROUNDS, MOST_ROUNDS, PerformanceStatus
 from megtrim.times.plan import TRIMMING, perf_tasks
-from megtrim.times.rows import Performance
 
 emulated_option = click.option(
     "--emulated",

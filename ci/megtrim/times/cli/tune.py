@@ -18,6 +18,7 @@ from megtrim.core.config.document import render_yaml
 from megtrim.core.config.load import load_config
 from megtrim.core.config.scenarios import Scenario
 from megtrim.core.config.units import parse_duration
+from megtrim.core.timing.times import ratio_with_interval
 from megtrim.engines.megengine.experiments import find_experiments
 from megtrim.libs.util.errors import EXIT_PASS, InputError, worst_exit_code
 from megtrim.libs.util.files import write_atomically
@@ -25,7 +26,6 @@ from megtrim.libs.util.strict_json import encode
 from megtrim.times.cli.run import emulated_option, expect_real_devices, find_scenarios
 from megtrim.times.experiments.listing import describe_step
 from megtrim.times.measuring.contest_plan import look_at, own_flags
-from megtrim.times.times import ratio_with_interval
 from megtrim.times.tuning_winner import (
     Heat,
     MadeFiles,

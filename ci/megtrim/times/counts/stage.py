@@ -17,12 +17,13 @@ from megtrim.core.chain.result_store import StageFolder, content_of
 from megtrim.core.chain.session import Session, binary, scenario_inputs
 from megtrim.core.config.scenarios import Scenario
 from megtrim.core.config.units import PEAK
+from megtrim.core.evidence.binding import DEVICE_LABEL, binding
+from megtrim.core.size.counted import BASE_PREFIX, LATER, LENGTHS, Count, MemoryUse, Use, Work
 from megtrim.core.trim.builds import applications
 from megtrim.core.trim.builds.links import locate_named
 from megtrim.core.trim.runs.execution import RunSpec, run_on
 from megtrim.core.trim.runs.scenario_runs import cache_of, make_run_spec, scenario_of
 from megtrim.engines.megengine.load_and_run.arguments import flags, render_flags, set_flag
-from megtrim.lab.evidence.binding import DEVICE_LABEL, binding
 from megtrim.libs.elf.layout import segments
 from megtrim.libs.elf.symbol_table import read_linked, read_table
 from megtrim.libs.programs.exit_status import RunOutcome, ending, error_message
@@ -31,15 +32,8 @@ from megtrim.places.devices.counting import Counting
 from megtrim.places.devices.device import Device
 from megtrim.places.devices.local import Local, open_measuring_file
 from megtrim.times.counts.use import (
-    BASE_PREFIX,
     LARGEST_BYTES,
-    LATER,
-    LENGTHS,
     LONGEST_PEAK,
-    Count,
-    MemoryUse,
-    Use,
-    Work,
     find_code,
     join_repeats,
     name_functions,

@@ -7,6 +7,7 @@ Pure.
 import re
 from enum import StrEnum
 
+from megtrim.core.timing.spec import TimeStage
 from megtrim.engines.megengine.load_and_run.arguments import Flag
 from megtrim.libs.programs.parity import Tolerance
 from megtrim.libs.util.value import Value
@@ -23,17 +24,6 @@ FAKE_WARMUPS = 2
 _ALGORITHM_SEARCHES = frozenset({"fast_run", "full_run"})
 _LAYOUT_SEARCH = "layout_transform"
 _NAME = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+){0,9}", re.ASCII)
-
-
-class TimeStage(StrEnum):
-    PREPARE = "prepare"
-    """From the loaded model to the first run (配置)."""
-    WARM_UP = "warm-up"
-    """The first run that does not count (预热)."""
-    SECOND_WARM_UP = "second-warm-up"
-    """The first that computes, where the first warm-up of all is a fake one."""
-    INFERENCE = "inference"
-    """One iteration (推理)."""
 
 
 class Backend(StrEnum):

@@ -1,5 +1,6 @@
 """Experiments as text, for lists and for the page of the reference. Pure."""
 
+from megtrim.core.timing.spec import TimeStage
 from megtrim.engines.megengine.experiments import EXPERIMENTS
 from megtrim.engines.megengine.load_and_run.dialects import LITE, SDK, Dialect
 from megtrim.times.experiments.commands import (
@@ -8,14 +9,7 @@ from megtrim.times.experiments.commands import (
     find_missing,
     make_commands,
 )
-from megtrim.times.experiments.experiment import (
-    Backend,
-    CacheUse,
-    Experiment,
-    ModelFile,
-    Step,
-    TimeStage,
-)
+from megtrim.times.experiments.experiment import Backend, CacheUse, Experiment, ModelFile, Step
 
 FILES = StepFiles(
     program="load_and_run", model="MODEL", dumped_model="DUMPED_MODEL", algo_cache="ALGO_CACHE"

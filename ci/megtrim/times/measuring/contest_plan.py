@@ -8,6 +8,7 @@ from megtrim.core.chain.graph import BASE, PLAIN, Task
 from megtrim.core.chain.session import Session
 from megtrim.core.checks.check import DeviceIdentity
 from megtrim.core.config.scenarios import Scenario
+from megtrim.core.timing.spec import FEWEST_ROUNDS, SEARCH_ROUNDS, Criterion
 from megtrim.core.trim.builds import applications
 from megtrim.core.trim.runs.scenario_runs import cache_of, scenario_of
 from megtrim.engines.megengine.experiments import BASELINE, find_experiments
@@ -38,12 +39,9 @@ from megtrim.times.experiments.commands import (
     why_not,
 )
 from megtrim.times.experiments.contest import (
-    FEWEST_ROUNDS,
-    SEARCH_ROUNDS,
     Contest,
     Contestant,
     ContestResult,
-    Criterion,
     Side,
     derive_seed,
     name_files,

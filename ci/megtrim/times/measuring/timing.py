@@ -13,6 +13,8 @@ from collections.abc import Callable, Sequence
 from itertools import groupby
 from pathlib import Path
 
+from megtrim.core.timing.spec import FEWEST_ROUNDS, PerformanceStatus
+from megtrim.core.timing.times import Answer
 from megtrim.engines.megengine.load_and_run.dump import compare, parse_dump, refusal
 from megtrim.engines.megengine.load_and_run.timing_log import DamagedLog
 from megtrim.libs.programs.exit_status import ProgramRun
@@ -22,14 +24,7 @@ from megtrim.libs.util.errors import InputError
 from megtrim.libs.util.wording import count
 from megtrim.places.devices.device import Lease
 from megtrim.times.comparison import compare_at_looks, match_pairs
-from megtrim.times.experiments.contest import (
-    FEWEST_ROUNDS,
-    Contest,
-    Contestant,
-    ContestResult,
-    PerformanceStatus,
-    Sample,
-)
+from megtrim.times.experiments.contest import Contest, Contestant, ContestResult, Sample
 from megtrim.times.measuring.timing_runs import (
     ContestEnded,
     ContestFiles,
@@ -41,7 +36,6 @@ from megtrim.times.measuring.timing_runs import (
     read_times,
     was_busy,
 )
-from megtrim.times.times import Answer
 
 _TIMED_MS = 200.0
 """A process makes iterations for about this long, or as many as its command says."""

@@ -10,25 +10,19 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from megtrim.core.timing.spec import PerformanceStatus
 from megtrim.engines.megengine.load_and_run.timing_log import DamagedLog, TimingLog, read_timing_log
-from megtrim.lab.evidence.limits import clean_log
 from megtrim.libs.programs.exit_status import ProgramRun, RunOutcome, ending, error_message
 from megtrim.libs.programs.telemetry import Conditions
 from megtrim.libs.util.environment import Variables
 from megtrim.libs.util.errors import ProductFailure
+from megtrim.libs.util.limits import clean_log
 from megtrim.libs.util.value import Value
 from megtrim.places.devices import relocation_support
 from megtrim.places.devices.device import RunDirectory
 from megtrim.places.devices.retry import expect_not_killed
 from megtrim.times.experiments.commands import StepCommand, StepFiles, make_dumping
-from megtrim.times.experiments.contest import (
-    Contestant,
-    Mark,
-    PerformanceStatus,
-    Sample,
-    Side,
-    name_files,
-)
+from megtrim.times.experiments.contest import Contestant, Mark, Sample, Side, name_files
 from megtrim.times.experiments.experiment import CacheUse
 
 _PADDING = "MEGTRIM_PADDING"

@@ -28,6 +28,14 @@ from megtrim.core.chain.graph import (
 )
 from megtrim.core.chain.session import Session, TrimRequest, scenario_inputs
 from megtrim.core.config.scenarios import Scenario
+from megtrim.core.proof.neighbours import (
+    NeighbourLevel,
+    NeighbourOutcome,
+    NeighbourResult,
+    NeighbourRunResult,
+    NeighboursResult,
+    count_working,
+)
 from megtrim.core.proof.trap_diagnosis import SymbolizingLink, diagnose, ensure_named_program
 from megtrim.core.proof.verification import compare_outputs
 from megtrim.core.trim.builds import applications
@@ -43,14 +51,6 @@ from megtrim.libs.util.value import Value
 from megtrim.places.devices.device import Lease
 from megtrim.places.devices.retry import run_with_retries
 from megtrim.times.neighbours import requests as neighbour_plan
-from megtrim.times.neighbours.model import (
-    NeighbourLevel,
-    NeighbourOutcome,
-    NeighbourResult,
-    NeighbourRunResult,
-    NeighboursResult,
-    count_working,
-)
 from megtrim.times.neighbours.requests import Neighbour, NeighbourKind
 
 

@@ -24,10 +24,10 @@ import numpy as np
 import scipy
 from numpy.lib.stride_tricks import sliding_window_view
 
+from megtrim.core.timing.spec import TimeStage
+from megtrim.core.verdict.performance import Point
 from megtrim.libs.util.value import Value
-from megtrim.times.experiments.experiment import TimeStage
 from megtrim.times.nights.history import HistoryRun
-from megtrim.times.rows import Point
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -1,4 +1,4 @@
-"""The times in a history: one file a run, as :mod:`megtrim.times.history.entries` names it."""
+"""The times in a history: one file a run, as :mod:`megtrim.libs.history.entries` names it."""
 
 import math
 import re
@@ -10,11 +10,10 @@ from typing import Annotated, TypeAlias
 
 from pydantic import Field
 
-from megtrim.libs.util.value import Value
-from megtrim.libs.util.wording import COMMIT_DIGEST
-from megtrim.times.experiments.contest import PerformanceStatus
-from megtrim.times.experiments.experiment import TimeStage
-from megtrim.times.history.entries import (
+from megtrim.core.timing.spec import PerformanceStatus, TimeStage
+from megtrim.core.timing.times import Answer, RatioResult, Reference, StageTime
+from megtrim.core.verdict.performance import PerformanceRow
+from megtrim.libs.history.entries import (
     EntryKind,
     expect_line,
     expect_match,
@@ -22,8 +21,8 @@ from megtrim.times.history.entries import (
     parse_time,
     place_entry,
 )
-from megtrim.times.rows import PerformanceRow
-from megtrim.times.times import Answer, RatioResult, Reference, StageTime
+from megtrim.libs.util.value import Value
+from megtrim.libs.util.wording import COMMIT_DIGEST
 
 VERSION = 2
 FOLDER = "runs"

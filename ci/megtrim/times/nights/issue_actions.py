@@ -10,14 +10,13 @@ from datetime import datetime
 from enum import StrEnum
 from itertools import accumulate
 
+from megtrim.core.timing.spec import PerformanceStatus, TimeStage
+from megtrim.core.timing.times import RatioResult, Reference
+from megtrim.core.verdict.performance import Performance, PerformanceRow, Point, Row, TrimmingRow
+from megtrim.libs.history.entries import parse_time
 from megtrim.libs.util.value import Value
-from megtrim.times.experiments.contest import PerformanceStatus
-from megtrim.times.experiments.experiment import TimeStage
-from megtrim.times.history.entries import parse_time
 from megtrim.times.nights.change_points import Direction, make_series
 from megtrim.times.nights.history import HistoryRun
-from megtrim.times.rows import Performance, PerformanceRow, Point, Row, TrimmingRow
-from megtrim.times.times import RatioResult, Reference
 
 _LONGEST_SUBJECTS = 20_000
 _NIGHTS_WITHOUT_NEWS = 3

@@ -6,15 +6,21 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from megtrim.core.checks.check import MACHINE_FACTS, DeviceIdentity
+from megtrim.core.timing.spec import PerformanceStatus, TimeStage
+from megtrim.core.timing.times import RatioResult, StageTime
 from megtrim.core.verdict.model import Verdict
+from megtrim.core.verdict.performance import (
+    ChangePoint,
+    HistorySeries,
+    PerformanceRow,
+    Row,
+    status_of,
+)
 from megtrim.libs.render.markup import one_line
 from megtrim.libs.util.value import Value
-from megtrim.times.experiments.contest import METHOD, PerformanceStatus
-from megtrim.times.experiments.experiment import TimeStage
+from megtrim.times.experiments.contest import METHOD
 from megtrim.times.nights.change_points import Series, make_series
 from megtrim.times.nights.history import HistoryRun, MeasuredCommit
-from megtrim.times.rows import ChangePoint, HistorySeries, PerformanceRow, Row, status_of
-from megtrim.times.times import RatioResult, StageTime
 
 _LONGEST_LINE = 250
 _MOST_REMARKS = 20

@@ -8,6 +8,17 @@ from datetime import date
 from itertools import groupby, pairwise
 
 from megtrim.core.config.units import format_bytes
+from megtrim.core.timing.spec import TimeStage
+from megtrim.core.timing.times import Reference, StageTime, ratio_with_interval
+from megtrim.core.verdict.performance import (
+    ChangePoint,
+    HistorySeries,
+    Performance,
+    PerformanceRow,
+    Point,
+    TrimmingRow,
+    VariantTime,
+)
 from megtrim.libs.render.markup import one_line
 from megtrim.libs.render.scale import (
     Join,
@@ -21,7 +32,6 @@ from megtrim.libs.render.scale import (
 )
 from megtrim.libs.util.value import Value
 from megtrim.libs.util.wording import count
-from megtrim.times.experiments.experiment import TimeStage
 from megtrim.times.report.tables import (
     direction,
     find_ratio,
@@ -29,16 +39,6 @@ from megtrim.times.report.tables import (
     milliseconds,
     time_with_interval,
 )
-from megtrim.times.rows import (
-    ChangePoint,
-    HistorySeries,
-    Performance,
-    PerformanceRow,
-    Point,
-    TrimmingRow,
-    VariantTime,
-)
-from megtrim.times.times import Reference, StageTime, ratio_with_interval
 
 MOST_BARS = 60
 _MOST_TIME_PICTURES = 40

@@ -11,16 +11,16 @@ from megtrim.core.build_spec import Variant
 from megtrim.core.config.config_id import id_of
 from megtrim.core.config.units import WORK
 from megtrim.core.size.rows import BudgetRow, name_subject
+from megtrim.core.timing.spec import TimeStage
+from megtrim.core.timing.times import RatioResult, Reference, StageTime, ratio_with_interval
+from megtrim.core.verdict.performance import PerformanceRow, Row, TrimmingRow
 from megtrim.libs.render.markup import block, code, command, link, one_line, prose, table
 from megtrim.libs.util.errors import InputError
 from megtrim.libs.util.strict_json import dump, load
 from megtrim.libs.util.value import Value
 from megtrim.libs.util.wording import COMMIT_DIGEST
-from megtrim.times.experiments.experiment import TimeStage
 from megtrim.times.nights.issue_actions import IssueAction, IssueState, RegressionRecord
 from megtrim.times.report.tables import time_with_interval
-from megtrim.times.rows import PerformanceRow, Row, TrimmingRow
-from megtrim.times.times import RatioResult, Reference, StageTime, ratio_with_interval
 
 LABEL = "megtrim-regression"
 _VERSION = 1

@@ -7,6 +7,17 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 
 from megtrim.core.config.units import format_bytes
+from megtrim.core.timing.spec import PerformanceStatus, TimeStage
+from megtrim.core.timing.times import Answer, RatioResult, Reference, StageTime, ratio_with_interval
+from megtrim.core.verdict.performance import (
+    STATUS_WORDS,
+    Performance,
+    PerformanceRow,
+    Row,
+    TrimmingRow,
+    check_status,
+    summarize,
+)
 from megtrim.libs.render.formatting import align_columns
 from megtrim.libs.render.markup import (
     MOST_ROWS,
@@ -18,18 +29,6 @@ from megtrim.libs.render.markup import (
     prose,
 )
 from megtrim.libs.util.value import Value
-from megtrim.times.experiments.contest import PerformanceStatus
-from megtrim.times.experiments.experiment import TimeStage
-from megtrim.times.rows import (
-    STATUS_WORDS,
-    Performance,
-    PerformanceRow,
-    Row,
-    TrimmingRow,
-    check_status,
-    summarize,
-)
-from megtrim.times.times import Answer, RatioResult, Reference, StageTime, ratio_with_interval
 
 NOT_SHOWN = "-"
 PROPERTIES_LIMIT = 2 * 1024 * 1024

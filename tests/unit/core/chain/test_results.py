@@ -23,11 +23,11 @@ from megtrim.core.chain.result_store import (
 )
 from megtrim.core.chain.stage_result import StageResult, dump_result, parse_result
 from megtrim.core.checks.statuses import CheckStatus, ScenarioStatus, VerdictKind
+from megtrim.core.proof.neighbours import NeighbourRunResult, NeighboursResult
 from megtrim.core.proof.results import VerifyResult
 from megtrim.core.size.results import SizeResult
 from megtrim.core.verdict.model import VerdictResult
 from megtrim.libs.util.errors import InfrastructureFailure, InputError, MegtrimError, ProductFailure
-from megtrim.times.neighbours.model import NeighbourRunResult, NeighboursResult
 from unit.core.trim.stages.results import BUDGET, DEVICE, NEIGHBOUR, OUTCOME, SAMPLES, sample
 
 

@@ -16,7 +16,7 @@ from megtrim.engines.megengine.regions.keepset import build_keep_set
 from megtrim.engines.megengine.regions.names import name_hash
 from megtrim.engines.megengine.regions.region import Region
 from megtrim.hosting.cli.schema import make_schema
-from megtrim.times.history.folder import append_to_folder
+from megtrim.libs.history.folder import append_to_folder
 from support.clock import clock_at
 from support.history_entries import make_sizes
 from support.scenario_records import make_record

@@ -9,9 +9,9 @@ from megtrim.core.config.model import Budget, Config, switched_off
 from megtrim.core.config.performance import PerfConfig
 from megtrim.core.config.problems import ConfigError
 from megtrim.core.config.units import GrowthLimit
+from megtrim.core.timing.spec import ContestBudget, Criterion
 from megtrim.engines.megengine.experiments import EXPERIMENTS
 from megtrim.libs.programs.parity import Tolerance
-from megtrim.times.experiments.contest import ContestBudget, Criterion
 from unit.core.config.support import ENGINE, MODEL, SMALL, load
 
 

@@ -11,10 +11,10 @@ from junitparser import JUnitXml
 from megtrim.core.build_spec import Origin
 from megtrim.core.checks.check import Check
 from megtrim.core.checks.statuses import CheckKind, CheckStatus, decide
+from megtrim.core.evidence.fields import EarlyExit
 from megtrim.core.report import junit
 from megtrim.core.verdict.join import join
 from megtrim.core.verdict.model import Verdict
-from megtrim.lab.evidence.fields import EarlyExit
 from unit.core.verdict.examples import (
     RESNET,
     TUNED,

@@ -16,6 +16,7 @@ from megtrim.core.config.units import PEAK, PLANNED
 from megtrim.core.report import comment, table
 from megtrim.core.size.baseline import dump_sizes, parse_sizes
 from megtrim.core.size.budgets import Baseline
+from megtrim.core.size.counted import MemoryUse, Use
 from megtrim.core.size.rows import BudgetRow
 from megtrim.core.verdict.join import join
 from megtrim.engines.megengine.load_and_run.dialects import LITE
@@ -25,7 +26,7 @@ from megtrim.places.devices.counting import CountingEmulator
 from megtrim.places.devices.device import DeviceSpec
 from megtrim.places.devices.local import Local
 from megtrim.times.counts import stage
-from megtrim.times.counts.use import MemoryUse, Use, parse_peak, parse_plan
+from megtrim.times.counts.use import parse_peak, parse_plan
 from unit.core.trim.stages.built import CONFIG, built
 from unit.core.trim.stages.support import changed
 from unit.core.verdict.examples import facts, use_rows

@@ -13,8 +13,10 @@ from megtrim.core.checks.invocation import Invocation
 from megtrim.core.checks.statuses import CheckKind, CheckStatus, ScenarioStatus
 from megtrim.core.config.performance import WorkConfig
 from megtrim.core.config.problems import Place
+from megtrim.core.proof.neighbours import NeighbourLevel, NeighbourOutcome, NeighbourResult
 from megtrim.core.proof.results import ScenarioResult
 from megtrim.core.size.byte_table import ByteChange, ByteMap, MappedComponent, MappedSymbol
+from megtrim.core.size.counted import Use, Work
 from megtrim.core.size.growth.arrivals import Arrivals, NewPart, NewUse
 from megtrim.core.size.growth.causes import Cause, CauseNote
 from megtrim.core.size.history import ComponentGrowth, SizePoint, SizeTrend
@@ -33,8 +35,6 @@ from megtrim.core.verdict.join import VerdictInputs, join
 from megtrim.core.verdict.model import Verdict
 from megtrim.libs.programs.parity import OutputResult
 from megtrim.libs.programs.telemetry import Conditions, Policy, Reading
-from megtrim.times.counts.use import Use, Work
-from megtrim.times.neighbours.model import NeighbourLevel, NeighbourOutcome, NeighbourResult
 
 RESNET = "resnet18-s/default@any"
 TUNED = "resnet18-s/tuned@armv82-dotprod"

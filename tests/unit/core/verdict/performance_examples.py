@@ -3,11 +3,11 @@
 from dataclasses import replace
 from datetime import date, timedelta
 
+from megtrim.core.timing.spec import PerformanceStatus, TimeStage
+from megtrim.core.timing.times import Answer, RatioResult, Reference, SamplesLeftOut, StageTime
 from megtrim.core.verdict.join import join
 from megtrim.core.verdict.model import Verdict
-from megtrim.times.experiments.contest import PerformanceStatus
-from megtrim.times.experiments.experiment import TimeStage
-from megtrim.times.rows import (
+from megtrim.core.verdict.performance import (
     ChangePoint,
     HistorySeries,
     Performance,
@@ -16,7 +16,6 @@ from megtrim.times.rows import (
     TrimmingRow,
     VariantTime,
 )
-from megtrim.times.times import Answer, RatioResult, Reference, SamplesLeftOut, StageTime
 from unit.core.verdict.examples import HOSTILE, RESNET, TUNED, facts
 
 BASE = "main at 2981d114c5d7"

@@ -14,12 +14,12 @@ import yaml
 from jsonschema import Draft202012Validator
 
 from megtrim.core.checks.statuses import UnverifiedPolicy
+from megtrim.core.evidence.fields import EarlyExit
 from megtrim.core.size.baseline import dump_sizes
 from megtrim.core.size.budgets import Baseline
 from megtrim.core.verdict.model import Verdict, to_json
 from megtrim.engines.megengine.generations import LITE
 from megtrim.hosting.cli.schema import NAMES, make_schema, name_file
-from megtrim.lab.evidence.fields import EarlyExit
 from megtrim.libs.util.strict_json import dump
 from support.source_forge import SourceForge
 from unit.core.cli.support import Answer, Shell

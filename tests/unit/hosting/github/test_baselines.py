@@ -14,13 +14,12 @@ from hypothesis import strategies as st
 
 from megtrim.core.build_spec import Origin
 from megtrim.core.checks.check import DeviceIdentity
+from megtrim.core.evidence.evidence import VERSION, Evidence, EvidenceSet, JobPurpose
 from megtrim.core.size.baseline import dump_sizes
 from megtrim.core.size.budgets import Baseline
 from megtrim.hosting.github.artifacts import read_archive as read_files
 from megtrim.hosting.github.baselines import Base, BaselineSource, FoundBaseline, find
 from megtrim.hosting.github.event import Event, PullRequest
-from megtrim.lab.evidence.bundle import JobPurpose
-from megtrim.lab.evidence.evidence import VERSION, Evidence, EvidenceSet
 from megtrim.libs.util.errors import InputError
 from megtrim.libs.util.strict_json import dump
 from support.github_double import GithubDouble

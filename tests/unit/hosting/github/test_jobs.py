@@ -3,8 +3,8 @@ from typing import Any
 
 import pytest
 
+from megtrim.core.evidence.evidence import PendingReason
 from megtrim.hosting.github.jobs import PollingLimits, WaitResult, wait
-from megtrim.lab.evidence.evidence import PendingReason
 from support.github_double import GithubDouble
 from unit.hosting.github.support import asking, make_event
 

@@ -9,6 +9,14 @@ from typing import Any
 
 from megtrim.core.checks.check import DeviceIdentity
 from megtrim.core.checks.statuses import ScenarioStatus
+from megtrim.core.evidence.evidence import (
+    DeviceResult,
+    Evidence,
+    EvidenceResult,
+    EvidenceSet,
+    JobPurpose,
+)
+from megtrim.core.timing.spec import FEWEST_ROUNDS, ContestBudget, Criterion, PerformanceStatus
 from megtrim.lab.evidence.bundle import (
     Bundle,
     BundleContest,
@@ -16,26 +24,13 @@ from megtrim.lab.evidence.bundle import (
     BundleInput,
     BundleScenario,
     BundleTimes,
-    JobPurpose,
     ProvenScenario,
 )
-from megtrim.lab.evidence.evidence import DeviceResult, Evidence, EvidenceResult, EvidenceSet
 from megtrim.lab.evidence.times import ContestRecord, make_contest_result
 from megtrim.libs.programs.parity import EXACT, OutputResult
 from megtrim.libs.util.strict_json import dump
 from megtrim.times.experiments.commands import StepCommand
-from megtrim.times.experiments.contest import (
-    FEWEST_ROUNDS,
-    Contest,
-    Contestant,
-    ContestBudget,
-    ContestResult,
-    Criterion,
-    Mark,
-    PerformanceStatus,
-    Sample,
-    Side,
-)
+from megtrim.times.experiments.contest import Contest, Contestant, ContestResult, Mark, Sample, Side
 from megtrim.times.experiments.experiment import Step
 
 SCENARIO = "resnet18-s/default@any"

@@ -8,19 +8,20 @@ import pytest
 
 from megtrim.core.build_spec import Link, Variant
 from megtrim.core.config.device import CoolDown, DeviceSettings, PowerPort
-from megtrim.lab.evidence.binding import binding
+from megtrim.core.evidence.binding import binding
+from megtrim.core.evidence.evidence import JobPurpose
+from megtrim.core.timing.spec import ContestBudget, PerformanceStatus
 from megtrim.lab.evidence.bundle import (
     DROPPED,
     Bundle,
     BundleApplication,
     BundleDevice,
-    JobPurpose,
     parse_bundle,
     read_bundle,
 )
 from megtrim.libs.util.errors import InputError
 from megtrim.libs.util.strict_json import dump
-from megtrim.times.experiments.contest import ContestBudget, PerformanceStatus, Side
+from megtrim.times.experiments.contest import Side
 from unit.lab.evidence.support import (
     HOSTILE_DIGESTS,
     HOSTILE_NAMES,

@@ -8,12 +8,12 @@ import pytest
 from megtrim.core.checks.check import DeviceIdentity
 from megtrim.core.checks.statuses import ScenarioStatus
 from megtrim.core.config.config_id import DEFAULT_CONFIG
-from megtrim.lab.evidence.bundle import JobPurpose
-from megtrim.lab.evidence.evidence import (
+from megtrim.core.evidence.evidence import (
     ANOTHER,
     LARGEST_TRACE,
     DeviceResult,
     Evidence,
+    JobPurpose,
     expect_fitting,
     find_brought,
     read_brought,

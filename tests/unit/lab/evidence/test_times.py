@@ -10,8 +10,8 @@ import pytest
 from megtrim.core.checks.check import DeviceIdentity
 from megtrim.core.checks.statuses import Contradiction, ScenarioStatus
 from megtrim.core.config.config_id import DEFAULT_CONFIG
-from megtrim.lab.evidence.bundle import JobPurpose
-from megtrim.lab.evidence.evidence import PendingReason
+from megtrim.core.evidence.evidence import JobPurpose, PendingReason
+from megtrim.core.timing.spec import FEWEST_ROUNDS, PerformanceStatus
 from megtrim.lab.evidence.times import (
     ContestRecord,
     TimedContest,
@@ -24,14 +24,7 @@ from megtrim.lab.evidence.times import (
 )
 from megtrim.libs.util.errors import InfrastructureFailure, InputError
 from megtrim.libs.util.strict_json import dump
-from megtrim.times.experiments.contest import (
-    FEWEST_ROUNDS,
-    Contest,
-    ContestResult,
-    Mark,
-    PerformanceStatus,
-    Sample,
-)
+from megtrim.times.experiments.contest import Contest, ContestResult, Mark, Sample
 from unit.lab.evidence.support import (
     BINDING,
     BUNDLE,

@@ -8,15 +8,16 @@ import pytest
 
 from megtrim.core.build_spec import Variant
 from megtrim.core.checks.statuses import ScenarioStatus
+from megtrim.core.evidence.evidence import EvidenceResult
+from megtrim.core.timing.spec import PerformanceStatus
 from megtrim.lab.evidence.bundle import Bundle, BundleContest
-from megtrim.lab.evidence.evidence import EvidenceResult
 from megtrim.lab.evidence.times import expect_of, parse_record
 from megtrim.lab.jobs.worker import JobResult
 from megtrim.libs.programs.parity import EXACT
 from megtrim.libs.util.errors import InputError
 from megtrim.libs.util.process import ProcessRunner
 from megtrim.places.devices.local import Local
-from megtrim.times.experiments.contest import ContestResult, PerformanceStatus
+from megtrim.times.experiments.contest import ContestResult
 from support.timed_program import timed_program
 from unit.core.trim.stages.fake_device import FakeDevice, Fickle
 from unit.lab.evidence.support import (

@@ -6,13 +6,13 @@ import pytest
 from megtrim.core.build_spec import Variant
 from megtrim.core.chain.graph import PLAIN, REDUCED
 from megtrim.core.chain.session import Session
-from megtrim.lab.evidence.binding import binding
-from megtrim.lab.evidence.bundle import BundleContest, JobPurpose, read_bundle
-from megtrim.lab.evidence.evidence import EvidenceSet
+from megtrim.core.evidence.binding import binding
+from megtrim.core.evidence.evidence import EvidenceSet, JobPurpose
+from megtrim.core.timing.spec import PerformanceStatus
+from megtrim.lab.evidence.bundle import BundleContest, read_bundle
 from megtrim.lab.jobs.pack import describe_times, list_devices, list_required_tasks, pack, select
 from megtrim.libs.util.errors import InfrastructureFailure, InputError, ProductFailure
 from megtrim.times import stage as perf
-from megtrim.times.experiments.contest import PerformanceStatus
 from megtrim.times.plan import perf_tasks
 from unit.core.trim.stages.built import PROGRAMS
 from unit.core.trim.stages.fake_device import FakeDevice

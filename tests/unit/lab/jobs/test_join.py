@@ -22,11 +22,17 @@ from megtrim.core.checks.statuses import (
     VerdictKind,
     decide,
 )
+from megtrim.core.evidence.evidence import (
+    Evidence,
+    EvidenceResult,
+    EvidenceSet,
+    JobPurpose,
+    PendingReason,
+)
 from megtrim.core.report import junit
 from megtrim.core.verdict.join import join as join_facts
 from megtrim.core.verdict.model import Verdict, parse_verdict, to_json
-from megtrim.lab.evidence.bundle import Bundle, JobPurpose
-from megtrim.lab.evidence.evidence import Evidence, EvidenceResult, EvidenceSet, PendingReason
+from megtrim.lab.evidence.bundle import Bundle
 from megtrim.lab.jobs.join import DeviceFindings, join
 from megtrim.libs.programs.parity import OutputResult, Tolerance
 from megtrim.libs.programs.telemetry import Conditions, Reading

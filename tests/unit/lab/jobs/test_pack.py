@@ -23,12 +23,12 @@ from megtrim.core.chain.session import Session
 from megtrim.core.checks.check import DeviceIdentity
 from megtrim.core.config.device import CoolDown, DeviceSettings, PowerPort
 from megtrim.core.config.scenarios import all_scenarios
+from megtrim.core.evidence.binding import binding
+from megtrim.core.evidence.evidence import EvidenceSet, JobPurpose
 from megtrim.core.proof import stage as verify
 from megtrim.core.trim.results import UnfoldedLinksResult
 from megtrim.core.trim.stages import functions, profile
-from megtrim.lab.evidence.binding import binding
-from megtrim.lab.evidence.bundle import DROPPED, BundleDevice, BundleInput, JobPurpose, read_bundle
-from megtrim.lab.evidence.evidence import EvidenceSet
+from megtrim.lab.evidence.bundle import DROPPED, BundleDevice, BundleInput, read_bundle
 from megtrim.lab.jobs.pack import expect_packable, pack, purpose_of, runner_classes, select
 from megtrim.libs.programs.parity import EXACT, Tolerance
 from megtrim.libs.util.errors import InputError

@@ -8,20 +8,15 @@ import pytest
 from megtrim.core.build_spec import Variant
 from megtrim.core.checks.statuses import CheckStatus, VerdictKind
 from megtrim.core.config.config_id import DEFAULT_CONFIG
+from megtrim.core.evidence.evidence import PendingReason
+from megtrim.core.timing.spec import FEWEST_ROUNDS, LOOKS, PerformanceStatus
 from megtrim.core.verdict.model import Verdict, parse_verdict, to_json
+from megtrim.core.verdict.performance import PerformanceRow
 from megtrim.lab.evidence.bundle import Bundle
-from megtrim.lab.evidence.evidence import PendingReason
 from megtrim.lab.evidence.times import TimesJudge, read_times
 from megtrim.lab.jobs.join import join_times
 from megtrim.libs.util.errors import InputError
-from megtrim.times.experiments.contest import (
-    FEWEST_ROUNDS,
-    LOOKS,
-    ContestResult,
-    Mark,
-    PerformanceStatus,
-)
-from megtrim.times.rows import PerformanceRow
+from megtrim.times.experiments.contest import ContestResult, Mark
 from unit.core.verdict.examples import passing
 from unit.lab.evidence.support import (
     BUNDLE,

@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 from megtrim.lab.pool.leases import (
-    VARIABLE,
     Holder,
     Leases,
     lock_file,
@@ -18,10 +17,10 @@ from megtrim.lab.pool.leases import (
     open_shared,
     read_saved,
     slug,
-    state_folder,
     try_lock,
 )
 from megtrim.libs.util.errors import InfrastructureFailure, InputError
+from megtrim.libs.util.state_folder import VARIABLE
 from megtrim.places.devices.device import MachineId
 from unit.places.devices.machines import NOON, Clock, FakeMachine
 
@@ -30,24 +29,6 @@ def test_different_keys_have_different_files() -> None:
     assert slug("adb:1A2B") == "adb_1A2B-" + slug("adb:1A2B")[-8:]
     assert slug("adb:a/b") != slug("adb:a_b")
     assert not slug("../x").startswith(".")
-
-
-@pytest.mark.parametrize(
-    ("env", "folder"),
-    [
-        ({VARIABLE: "/srv/m", "HOME": "/home/a"}, "/srv/m"),
-        ({"XDG_STATE_HOME": "/x", "HOME": "/home/a"}, "/x/megtrim"),
-        ({"XDG_STATE_HOME": "relative", "HOME": "/home/a"}, "/home/a/.local/state/megtrim"),
-        ({"HOME": "/home/a"}, "/home/a/.local/state/megtrim"),
-    ],
-)
-def test_the_state_folder_comes_from_the_environment(env: dict[str, str], folder: str) -> None:
-    assert state_folder(env) == Path(folder)
-
-
-def test_without_a_home_it_must_be_named() -> None:
-    with pytest.raises(InputError, match="neither a home nor MEGTRIM_STATE"):
-        state_folder({})
 
 
 def test_a_state_folder_that_cannot_be_written_is_infrastructure(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from megtrim.core.chain.graph import HEADER, REDUCED, REPORT, SIZE, VERDICT
 from megtrim.core.chain.session import Session
 from megtrim.core.checks.check import ToolchainIdentity
 from megtrim.core.checks.statuses import CheckStatus
+from megtrim.core.evidence.evidence import parse_set
 from megtrim.core.size.baseline import dump_sizes
 from megtrim.core.size.budgets import Baseline
 from megtrim.core.trim.results import FunctionsUse
@@ -17,7 +18,6 @@ from megtrim.core.verdict.model import Verdict, to_json
 from megtrim.engines.megengine.regions.keepset import KeepSet, ScenarioRecord
 from megtrim.engines.megengine.regions.keepset_files import dump_keep_set
 from megtrim.engines.megengine.regions.region import Region
-from megtrim.lab.evidence.evidence import parse_set
 from megtrim.libs.util.files import sha256_file
 from megtrim.libs.util.process import ProcessRunner
 from megtrim.places.compile.projects import checkout

@@ -9,9 +9,7 @@ from typing import Any
 
 import pytest
 
-from megtrim.libs.elf.needed_libraries import CxxRuntime
-from megtrim.libs.util.errors import InputError
-from megtrim.ship.aar import (
+from megtrim.core.size.aar_format import (
     AarPart,
     AndroidLibrary,
     AndroidTarget,
@@ -20,6 +18,8 @@ from megtrim.ship.aar import (
     parse_target,
     render_descriptions,
 )
+from megtrim.libs.elf.needed_libraries import CxxRuntime
+from megtrim.libs.util.errors import InputError
 from megtrim.ship.release.aar import collect_aar, collect_part, explain_missing, render_config
 from megtrim.ship.release.contents import AAR_PATH, ArtifactKind
 from support.prefab import PrefabLibrary, PrefabModule, read_package, unzip

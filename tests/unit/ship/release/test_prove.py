@@ -10,9 +10,9 @@ import pytest
 from megtrim.core.chain.session import Session
 from megtrim.core.checks.check import Check, DeviceIdentity
 from megtrim.core.checks.statuses import CheckKind, CheckStatus, decide
+from megtrim.core.evidence.evidence import parse_set
 from megtrim.core.verdict.join import join
 from megtrim.core.verdict.model import Verdict, to_json
-from megtrim.lab.evidence.evidence import parse_set
 from megtrim.libs.util.errors import InputError, ProductFailure
 from megtrim.ship.crashes.program import TrimmedProgram
 from megtrim.ship.release.archive import write_folder

@@ -6,6 +6,7 @@ import pytest
 
 from megtrim.core.checks.statuses import CheckStatus
 from megtrim.core.report import comment, html
+from megtrim.core.size.counted import Count, Work
 from megtrim.core.verdict.join import join
 from megtrim.libs.elf.symbol_table import Function, FunctionTable
 from megtrim.libs.util.errors import InputError
@@ -13,8 +14,6 @@ from megtrim.times.counts.use import (
     GENERATED,
     NO_SYMBOL,
     Blocks,
-    Count,
-    Work,
     join_repeats,
     name_functions,
     parse_blocks,

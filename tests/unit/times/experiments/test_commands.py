@@ -2,6 +2,7 @@ from dataclasses import replace
 
 import pytest
 
+from megtrim.core.timing.spec import TimeStage
 from megtrim.engines.megengine.experiments import BASELINE, EXPERIMENTS, find_experiments
 from megtrim.engines.megengine.load_and_run.arguments import Flag, flags
 from megtrim.engines.megengine.load_and_run.dialects import LITE, SDK, Dialect
@@ -27,7 +28,6 @@ from megtrim.times.experiments.experiment import (
     Experiment,
     ModelFile,
     Step,
-    TimeStage,
 )
 from megtrim.times.experiments.listing import (
     describe_effects,

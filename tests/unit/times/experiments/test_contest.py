@@ -7,6 +7,13 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from megtrim.core.timing.spec import (
+    ContestBudget,
+    Criterion,
+    PerformanceStatus,
+    SamplingPlan,
+    TimeStage,
+)
 from megtrim.engines.megengine.experiments import find_experiments
 from megtrim.engines.megengine.load_and_run.dialects import LITE
 from megtrim.libs.util.errors import InputError
@@ -15,18 +22,14 @@ from megtrim.times.experiments.commands import make_commands
 from megtrim.times.experiments.contest import (
     Contest,
     Contestant,
-    ContestBudget,
     ContestResult,
-    Criterion,
     Mark,
-    PerformanceStatus,
     Sample,
-    SamplingPlan,
     Side,
     derive_seed,
     name_files,
 )
-from megtrim.times.experiments.experiment import Backend, TimeStage
+from megtrim.times.experiments.experiment import Backend
 
 
 def make_contestant(side: Side, experiment: str) -> Contestant:

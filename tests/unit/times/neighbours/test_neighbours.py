@@ -6,13 +6,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from megtrim.core.config.scenarios import Scenario, all_scenarios
+from megtrim.core.proof import neighbours as results
 from megtrim.core.report import comment, html
 from megtrim.core.verdict.join import join
 from megtrim.core.verdict.model import parse_verdict, to_json
 from megtrim.engines.megengine.load_and_run.arguments import flags
 from megtrim.engines.megengine.load_and_run.dialects import LITE, SDK, Dialect
 from megtrim.libs.programs.npy import NpyMutation
-from megtrim.times.neighbours import model
 from megtrim.times.neighbours.requests import Neighbour, NeighbourKind, neighbours
 from unit.core.chain.support import config
 from unit.core.chain.support import model as model_of
@@ -208,7 +208,7 @@ VERDICT = join(facts(neighbours=NEIGHBOURS))
 
 
 def test_for_a_terminal() -> None:
-    assert model.text(NEIGHBOURS).splitlines() == [
+    assert results.text(NEIGHBOURS).splitlines() == [
         "resnet18-s/default@any",
         "  neighbour      what differs               region  function",
         "  -------------  -------------------------  ------  --------",
@@ -219,12 +219,12 @@ def test_for_a_terminal() -> None:
         "  batch-2        --batch-2                  -       -",
         "                 work, of those that apply  3 of 4  2 of 4",
     ]
-    assert model.text(()) == ""
+    assert results.text(()) == ""
 
 
 def test_each_scenario_has_its_own() -> None:
     none = neighbour("batch-2", scenario=MOBILENET)
-    both = model.matrices((*NEIGHBOURS, none))
+    both = results.matrices((*NEIGHBOURS, none))
 
     assert [(each.scenario, each.levels, each.counts) for each in both] == [
         ("resnet18-s/default@any", ("region", "function"), ("3 of 4", "2 of 4")),
@@ -266,7 +266,7 @@ def test_on_the_page() -> None:
 
 
 def test_hostile_words_stay_words() -> None:
-    bad = neighbour(HOSTILE, model.NeighbourOutcome.TRAPPED, scenario=HOSTILE)
+    bad = neighbour(HOSTILE, results.NeighbourOutcome.TRAPPED, scenario=HOSTILE)
     level = replace(bad.levels[0], text=HOSTILE, needs=(HOSTILE,), level=HOSTILE)
     rows = (replace(bad, what=HOSTILE, text=HOSTILE, levels=(level,)),)
     verdict = join(facts(neighbours=rows))
@@ -274,4 +274,4 @@ def test_hostile_words_stay_words() -> None:
 
     assert "<script>alert" not in html.render(verdict)
     assert "<script>" not in page
-    assert "\x1b" not in page + html.render(verdict) + model.text(rows)
+    assert "\x1b" not in page + html.render(verdict) + results.text(rows)

@@ -11,6 +11,7 @@ import pytest
 from megtrim.core.chain.graph import PLAIN, PROFILE, REDUCED, Stage, Task
 from megtrim.core.chain.session import Session
 from megtrim.core.config.scenarios import Scenario, all_scenarios
+from megtrim.core.proof.neighbours import NeighbourOutcome, NeighboursResult
 from megtrim.core.proof.scenario_results import neighbour_results
 from megtrim.core.proof.trap_diagnosis import SymbolizingLink
 from megtrim.core.trim.runs.execution import RunResult, RunSpec
@@ -21,7 +22,6 @@ from megtrim.libs.programs.parity import EXACT
 from megtrim.libs.util.errors import InfrastructureFailure
 from megtrim.places.devices.device import Device, Lease
 from megtrim.times.neighbours import requests, stage
-from megtrim.times.neighbours.model import NeighbourOutcome, NeighboursResult
 from unit.core.trim.stages.built import PROGRAMS, built, finish
 from unit.core.trim.stages.fake_device import GOOD, TRAPS, FakeDevice, Fickle
 from unit.core.trim.stages.fake_device import PROFILE as TRACES

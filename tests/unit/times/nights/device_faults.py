@@ -13,10 +13,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from megtrim.core.timing.spec import PerformanceStatus
 from megtrim.libs.programs.exit_status import ProgramRun
 from megtrim.libs.programs.telemetry import Conditions, Reading
 from megtrim.libs.util.errors import InfrastructureFailure
-from megtrim.times.experiments.contest import PerformanceStatus
 from support.timing_logs import Form, MadeLog
 from unit.core.trim.stages.support import floats
 

@@ -8,12 +8,12 @@ from typing import Any
 
 from megtrim.core.checks.check import DeviceIdentity
 from megtrim.core.checks.statuses import ScenarioStatus
-from megtrim.lab.evidence.bundle import JobPurpose
+from megtrim.core.evidence.evidence import JobPurpose
+from megtrim.core.timing.spec import FEWEST_ROUNDS, PerformanceStatus
 from megtrim.lab.evidence.times import LARGEST_RECORD, ContestRecord
+from megtrim.libs.history.branch import DataBranch
 from megtrim.libs.util.process import ProcessRunner
 from megtrim.libs.util.strict_json import dump
-from megtrim.times.experiments.contest import FEWEST_ROUNDS, PerformanceStatus
-from megtrim.times.history.branch import DataBranch
 from megtrim.times.nights.history import LARGEST_RUN_BYTES, HistoryRun
 from megtrim.times.nights.issue_actions import plan_actions
 from megtrim.times.report.regression_issue import LABEL, render_issue

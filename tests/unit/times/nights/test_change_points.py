@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from megtrim.times.experiments.contest import PerformanceStatus
+from megtrim.core.timing.spec import PerformanceStatus
 from megtrim.times.nights.change_points import (
     FEWEST_NIGHTS,
     Direction,

@@ -10,12 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from megtrim.core.checks.check import DeviceIdentity
+from megtrim.core.timing.spec import PerformanceStatus, TimeStage
+from megtrim.core.timing.times import Answer, SamplesLeftOut, StageTime
 from megtrim.core.verdict.join import join
 from megtrim.core.verdict.model import Verdict, parse_verdict, to_json
+from megtrim.core.verdict.performance import HistorySeries
 from megtrim.libs.util.errors import InputError
 from megtrim.libs.util.strict_json import dump
-from megtrim.times.experiments.contest import PerformanceStatus
-from megtrim.times.experiments.experiment import TimeStage
 from megtrim.times.nights.change_points import make_series
 from megtrim.times.nights.history import (
     LARGEST_RUN_BYTES,
@@ -26,8 +27,6 @@ from megtrim.times.nights.history import (
     compare_runs,
 )
 from megtrim.times.nights.night import NightFacts, add_history, make_runs
-from megtrim.times.rows import HistorySeries
-from megtrim.times.times import Answer, SamplesLeftOut, StageTime
 from support.history_entries import make_lost_row, make_row, make_run
 from unit.core.verdict.examples import RESNET, facts
 from unit.core.verdict.performance_examples import (

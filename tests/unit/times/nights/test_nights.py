@@ -11,19 +11,20 @@ import pytest
 from megtrim.core.checks.statuses import VerdictKind
 from megtrim.core.config.config_id import DEFAULT_CONFIG
 from megtrim.core.report import comment
+from megtrim.core.timing.spec import Criterion, PerformanceStatus
 from megtrim.core.verdict.model import Verdict, parse_verdict, to_json
+from megtrim.core.verdict.performance import PerformanceRow
 from megtrim.hosting.github.api import Api
 from megtrim.lab.evidence.bundle import Bundle, BundleContest, BundleInput
 from megtrim.lab.evidence.times import TimesJudge, read_times
 from megtrim.lab.jobs.join import join_times
 from megtrim.lab.jobs.worker import DeviceJob, run
+from megtrim.libs.history.folder import append_to_folder, read_folder
 from megtrim.libs.util.console import Console
 from megtrim.libs.util.strict_json import dump
-from megtrim.times.experiments.contest import Contestant, Criterion, PerformanceStatus
-from megtrim.times.history.folder import append_to_folder, read_folder
+from megtrim.times.experiments.contest import Contestant
 from megtrim.times.nights.history import RUN_FILES
 from megtrim.times.nights.night import NightFacts, make_runs
-from megtrim.times.rows import PerformanceRow
 from support.history_entries import make_run
 from unit.core.cli.support import Shell
 from unit.core.report.test_comment_rendered import inert

@@ -7,7 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from megtrim.times.experiments.contest import PerformanceStatus
+from megtrim.core.timing.spec import PerformanceStatus
+from megtrim.core.timing.times import Answer, Reference
+from megtrim.core.verdict.performance import Performance, PerformanceRow, Row, TrimmingRow
 from megtrim.times.nights.history import HistoryRun
 from megtrim.times.nights.issue_actions import (
     IssueAction,
@@ -20,8 +22,6 @@ from megtrim.times.nights.issue_actions import (
     plan_actions,
 )
 from megtrim.times.report.regression_issue import NightPlace, read_record, render_issue
-from megtrim.times.rows import Performance, PerformanceRow, Row, TrimmingRow
-from megtrim.times.times import Answer, Reference
 from support.history_entries import make_row, make_run
 from unit.core.verdict.examples import RESNET, TUNED
 from unit.core.verdict.performance_examples import TRIMMING, ratio, row, since, skipped

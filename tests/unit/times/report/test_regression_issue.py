@@ -5,13 +5,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from megtrim.core.size.counted import Work
 from megtrim.core.size.rows import BudgetRow
-from megtrim.times.counts.use import Work
-from megtrim.times.experiments.contest import PerformanceStatus
+from megtrim.core.timing.spec import PerformanceStatus
+from megtrim.core.timing.times import SamplesLeftOut
+from megtrim.core.verdict.performance import Row
 from megtrim.times.nights.issue_actions import IssueAction, IssueState
 from megtrim.times.report.regression_issue import NightPlace, read_record, render_issue
-from megtrim.times.rows import Row
-from megtrim.times.times import SamplesLeftOut
 from unit.core.report.test_comment_rendered import inert
 from unit.core.verdict.examples import HOSTILE, RESNET, work_row
 from unit.core.verdict.performance_examples import (

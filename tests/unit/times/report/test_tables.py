@@ -7,8 +7,10 @@ import pytest
 from junitparser import JUnitXml
 
 from megtrim.core.report import comment, html, junit, table
+from megtrim.core.timing.spec import PerformanceStatus
+from megtrim.core.timing.times import Answer, ratio_with_interval
 from megtrim.core.verdict.join import join
-from megtrim.times.experiments.contest import PerformanceStatus
+from megtrim.core.verdict.performance import Performance
 from megtrim.times.report import tables
 from megtrim.times.report.pictures import (
     HISTORY_HEIGHT,
@@ -24,8 +26,6 @@ from megtrim.times.report.tables import (
     properties,
     time_with_interval,
 )
-from megtrim.times.rows import Performance
-from megtrim.times.times import Answer, ratio_with_interval
 from unit.core.report.test_html import Page
 from unit.core.verdict.examples import HOSTILE, facts, passing
 from unit.core.verdict.performance_examples import (

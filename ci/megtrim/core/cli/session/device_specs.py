@@ -1,19 +1,16 @@
 """Which devices run a CPU class, and the spec that a kind makes each from."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
 from megtrim.core.config.device import EMULATED, KINDS, DeviceConfig, DeviceSettings
 from megtrim.core.config.load import LoadedConfig
 from megtrim.core.config.problems import listing, suggest
-from megtrim.lab.evidence.bundle import BundleDevice
-from megtrim.lab.pool import device_pool
 from megtrim.libs.util.errors import InputError
 from megtrim.libs.util.process import ProcessRunner
 from megtrim.libs.util.value import Value
-from megtrim.places.devices import kinds as device_kinds
-from megtrim.places.devices.device import Device, DeviceSpec
+from megtrim.places.devices.device import DeviceSpec
 from megtrim.places.devices.local import is_hosted
 
 POOLED = ("adb", "ssh")
@@ -72,8 +69,8 @@ def make_device_specs(
     cpus = {cpu_class.name: cpu_class.qemu_cpu or "max" for cpu_class in loaded.config.classes}
     specs = []
     for entry in entries:
-        settings = entry.settings.resolve_paths(lambda path: loaded.resolve(_from_home(path)))
-        spec = _make_spec(around, (entry.name, entry.class_, cpus[entry.class_]), settings)
+        settings = entry.settings.resolve_paths(lambda path: loaded.resolve(from_home(path)))
+        spec = make_spec(around, (entry.name, entry.class_, cpus[entry.class_]), settings)
         if around.near is not None and entry.kind in NEAR:
             sysroot = settings.sysroot or around.near_sysroot
             spec = replace(spec, processes=around.near, sysroot=sysroot)
@@ -81,18 +78,7 @@ def make_device_specs(
     return specs
 
 
-def make_bundle_specs(around: DeviceDefaults, entries: Iterable[BundleDevice]) -> list[DeviceSpec]:
-    return [
-        _make_spec(
-            around,
-            (entry.name, entry.cpu_class, entry.qemu_cpu),
-            entry.settings.resolve_paths(_from_home),
-        )
-        for entry in entries
-    ]
-
-
-def _make_spec(
+def make_spec(
     around: DeviceDefaults, names: tuple[str, str, str], settings: DeviceSettings
 ) -> DeviceSpec:
     name, cpu_class, qemu_cpu = names
@@ -107,12 +93,6 @@ def _make_spec(
         cpu_class=cpu_class,
         settings=settings,
         say=around.say,
-    )
-
-
-def make(kind: str, specs: Sequence[DeviceSpec], *, native: str) -> Device:
-    return device_pool.merge_devices(
-        [device_kinds.make(kind, spec, native=native) for spec in specs]
     )
 
 
@@ -153,10 +133,10 @@ def make_up(kind: str, cpu_class: str, name: str | None = None) -> DeviceConfig:
 
 
 def sysroot_of(device: DeviceConfig, loaded: LoadedConfig) -> Path | None:
-    return device.sysroot and loaded.resolve(_from_home(device.sysroot))
+    return device.sysroot and loaded.resolve(from_home(device.sysroot))
 
 
-def _from_home(path: Path) -> Path:
+def from_home(path: Path) -> Path:
     if path.parts[:1] != ("~",):
         return path
     try:

@@ -12,15 +12,15 @@ from megtrim.core.build_spec import Origin
 from megtrim.core.chain.filenames import VERDICT_FILE
 from megtrim.core.checks.statuses import VERDICT_SIGNS, VerdictKind
 from megtrim.core.config.config_id import id_of, is_inside, split
+from megtrim.core.evidence.fields import EarlyExit, parse_ending
 from megtrim.core.report.annotations import Annotation, Level, annotate
 from megtrim.core.report.comment import Links, close, render
 from megtrim.core.verdict.model import Verdict, parse_verdict
-from megtrim.lab.evidence.fields import EarlyExit, parse_ending
-from megtrim.lab.evidence.limits import ENDING_FILE
 from megtrim.libs.render.markup import block, code, one_line, prose
 from megtrim.libs.util.errors import InfrastructureFailure, MegtrimError
 from megtrim.libs.util.input_files import read_bytes
 from megtrim.libs.util.json_text import LARGEST_DOCUMENT
+from megtrim.libs.util.limits import ENDING_FILE
 from megtrim.libs.util.value import Value
 
 COMMENT_FILE = "comment.md"

@@ -11,6 +11,7 @@ from megtrim.core.checks.invocation import Options
 from megtrim.core.config.load import LoadedConfig
 from megtrim.core.config.model import Config
 from megtrim.core.config.scenarios import all_scenarios
+from megtrim.core.proof.neighbours import NeighboursResult
 from megtrim.libs.util.console import Console
 from megtrim.libs.util.errors import InputError
 from megtrim.libs.util.input_files import read_bytes
@@ -28,7 +29,6 @@ from megtrim.ship.crashes.reached import (
 from megtrim.ship.crashes.trimmed_programs import read_newest
 from megtrim.ship.release.archive import open_release
 from megtrim.ship.release.prove import read_release
-from megtrim.times.neighbours.model import NeighboursResult
 
 
 def keep_reached(options: Options, loaded: LoadedConfig, console: Console) -> LoadedConfig:

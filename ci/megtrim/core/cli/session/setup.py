@@ -33,7 +33,6 @@ from megtrim.core.cli.session.device_specs import (
     NEAR,
     POOLED,
     DeviceDefaults,
-    make,
     make_device_specs,
     make_up,
     standing_for,
@@ -49,6 +48,7 @@ from megtrim.core.cli.session.preflight import (
     list_named_files,
 )
 from megtrim.core.config.load import LoadedConfig, load_config
+from megtrim.core.evidence.evidence import JobPurpose, read_brought
 from megtrim.core.size import stage as size
 from megtrim.core.size.history import SIZE_FILES, SizeTrend, make_trends
 from megtrim.core.trim import committed_keepset
@@ -58,9 +58,8 @@ from megtrim.engines import kinds as engine_kinds
 from megtrim.engines.kinds import Engine
 from megtrim.engines.sample import find_embedded_source
 from megtrim.hosting.origin import explain_refusal, is_in_git, list_untracked, read_origin
-from megtrim.lab.evidence.bundle import JobPurpose
-from megtrim.lab.evidence.evidence import read_brought
 from megtrim.lab.jobs import pack
+from megtrim.libs.history.folder import read_folder
 from megtrim.libs.util.console import Console
 from megtrim.libs.util.environment import describe_ignored
 from megtrim.libs.util.errors import InputError
@@ -71,10 +70,10 @@ from megtrim.places.compile.projects.builder import Builder
 from megtrim.places.compile.projects.checkout import Checkout
 from megtrim.places.compile.projects.cmake.driver import expect_plain
 from megtrim.places.compile.toolchains import kinds as toolchain_kinds
+from megtrim.places.devices import kinds as device_kinds
 from megtrim.places.devices import qemu, relocation_support
 from megtrim.places.devices.counting import CountingEmulator
 from megtrim.places.devices.device import Device
-from megtrim.times.history.folder import read_folder
 
 
 def open_session(options: Options, *, writes: bool = True) -> Session:
@@ -327,7 +326,7 @@ def _devices(
     made: dict[str, Device] = {}
     for name, entries in standing.items():
         specs = [spec for _, spec in make_device_specs(loaded, around, entries)]
-        made[name] = make(entries[0].kind, specs, native=platform.machine())
+        made[name] = device_kinds.make_all(entries[0].kind, specs, native=platform.machine())
         if loaded.config.trim.relocations is Relocations.RELR and not toolchain.api:
             for spec in specs:
                 relocation_support.expect_loads(made[name].kind, spec)

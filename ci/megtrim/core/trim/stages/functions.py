@@ -23,6 +23,8 @@ from megtrim.core.chain.graph import (
 from megtrim.core.chain.session import Services, Session, TrimRequest, scenario_inputs
 from megtrim.core.config.model import switched_off
 from megtrim.core.config.scenarios import Scenario, all_scenarios
+from megtrim.core.evidence.binding import binding, deviceless
+from megtrim.core.evidence.evidence import LARGEST_LIST, DeviceResult, expect_fitting, find_brought
 from megtrim.core.functions import link_map, linker_script, probes
 from megtrim.core.functions.kept_functions import matching, without_chance
 from megtrim.core.functions.observables import (
@@ -51,8 +53,6 @@ from megtrim.core.trim.runs.scenario_runs import (
 from megtrim.engines.megengine.regions.keepset import KeepSet, ScenarioRecord, build_keep_set
 from megtrim.engines.megengine.regions.keepset_files import dump_keep_set, read_keep_set
 from megtrim.engines.megengine.regions.trace import Trace, TraceFailure, TraceProblem
-from megtrim.lab.evidence.binding import binding, deviceless
-from megtrim.lab.evidence.evidence import LARGEST_LIST, DeviceResult, expect_fitting, find_brought
 from megtrim.libs.elf.symbol_table import parse_table, read_linked
 from megtrim.libs.util.errors import ACCEPT, InputError
 from megtrim.libs.util.files import sha256_file

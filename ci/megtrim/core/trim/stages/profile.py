@@ -11,14 +11,8 @@ from megtrim.core.chain.graph import PLAIN, PROFILE, SEARCH_SUFFIX, Task, search
 from megtrim.core.chain.session import Session, scenario_inputs
 from megtrim.core.checks.check import DeviceIdentity
 from megtrim.core.config.scenarios import Scenario
-from megtrim.core.trim.builds import applications
-from megtrim.core.trim.results import SearchResult, TraceResult
-from megtrim.core.trim.runs import tracing
-from megtrim.core.trim.runs.execution import RunResult
-from megtrim.core.trim.runs.scenario_runs import cache_of, make_run_spec, scenario_of
-from megtrim.engines.megengine.regions.trace import Trace, parse_trace
-from megtrim.lab.evidence.binding import binding, deviceless
-from megtrim.lab.evidence.evidence import (
+from megtrim.core.evidence.binding import binding, deviceless
+from megtrim.core.evidence.evidence import (
     ANOTHER,
     LARGEST_CACHE,
     LARGEST_TRACE,
@@ -26,6 +20,12 @@ from megtrim.lab.evidence.evidence import (
     expect_fitting,
     find_brought,
 )
+from megtrim.core.trim.builds import applications
+from megtrim.core.trim.results import SearchResult, TraceResult
+from megtrim.core.trim.runs import tracing
+from megtrim.core.trim.runs.execution import RunResult
+from megtrim.core.trim.runs.scenario_runs import cache_of, make_run_spec, scenario_of
+from megtrim.engines.megengine.regions.trace import Trace, parse_trace
 from megtrim.libs.programs.exit_status import ProgramRun
 from megtrim.libs.util.errors import InputError, ProductFailure
 from megtrim.places.devices.device import Lease

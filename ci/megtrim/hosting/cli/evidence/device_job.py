@@ -2,6 +2,7 @@
 
 import platform
 import tempfile
+from collections.abc import Iterable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -17,14 +18,14 @@ from megtrim.core.cli.session.device_specs import (
     NEAR,
     POOLED,
     DeviceDefaults,
-    make,
-    make_bundle_specs,
+    from_home,
+    make_spec,
 )
 from megtrim.core.config.load import BOARDS_VARIABLE, load_owned_devices
-from megtrim.lab.evidence import limits
-from megtrim.lab.evidence.bundle import Bundle, BundleDevice, JobPurpose, read_bundle
-from megtrim.lab.evidence.evidence import EVIDENCE_FILE
+from megtrim.core.evidence.evidence import EVIDENCE_FILE, JobPurpose
+from megtrim.lab.evidence.bundle import Bundle, BundleDevice, read_bundle
 from megtrim.lab.jobs.worker import DeviceJob, JobResult, run
+from megtrim.libs.util import limits
 from megtrim.libs.util.console import Console
 from megtrim.libs.util.environment import PASSED
 from megtrim.libs.util.errors import EXIT_PASS, InputError
@@ -32,7 +33,7 @@ from megtrim.libs.util.files import guard_write, write_atomically
 from megtrim.libs.util.process import ProcessRunner
 from megtrim.libs.util.strict_json import dump
 from megtrim.places.devices import kinds as device_kinds
-from megtrim.places.devices.device import Device
+from megtrim.places.devices.device import Device, DeviceSpec
 from megtrim.places.devices.local import is_hosted
 
 HOST_VARIABLE = "MEGTRIM_HOST_RUNS_PROGRAMS"
@@ -180,7 +181,19 @@ def _open(
         sysroot=Path(bundle.sysroot) if bundle.sysroot else None,
         say=console.say,
     )
-    return make(kind, make_bundle_specs(around, standing), native=platform.machine())
+    specs = make_bundle_specs(around, standing)
+    return device_kinds.make_all(kind, specs, native=platform.machine())
+
+
+def make_bundle_specs(around: DeviceDefaults, entries: Iterable[BundleDevice]) -> list[DeviceSpec]:
+    return [
+        make_spec(
+            around,
+            (entry.name, entry.cpu_class, entry.qemu_cpu),
+            entry.settings.resolve_paths(from_home),
+        )
+        for entry in entries
+    ]
 
 
 def _prepare(to: Path) -> None:

@@ -19,6 +19,17 @@ from megtrim.core.cli.environment import open_processes
 from megtrim.core.cli.options import PATH, artifact_option
 from megtrim.core.cli.session.job_summary import COMMENT_FILE, confirm_origin, read_page
 from megtrim.core.config.config_id import DEFAULT_CONFIG
+from megtrim.core.evidence.evidence import (
+    EVIDENCE_FILE,
+    Evidence,
+    EvidenceSet,
+    JobPurpose,
+    PendingReason,
+    expect_configuration,
+    read_evidence,
+    read_folders,
+)
+from megtrim.core.evidence.fields import EarlyExit, parse_ending
 from megtrim.core.report import comment, html, junit
 from megtrim.core.report.comment import Links
 from megtrim.core.verdict.model import Verdict, parse_verdict, to_json
@@ -26,20 +37,10 @@ from megtrim.hosting.cli.evidence.pack import proofs_option, read_proofs
 from megtrim.hosting.cli.gate import NOTHING_LEFT
 from megtrim.hosting.github.runner import describe_fork, parse_build_runner
 from megtrim.hosting.origin import read_event_origin
-from megtrim.lab.evidence import limits
-from megtrim.lab.evidence.bundle import BUNDLE_FILE, Bundle, JobPurpose, read_bundle
-from megtrim.lab.evidence.evidence import (
-    EVIDENCE_FILE,
-    Evidence,
-    EvidenceSet,
-    PendingReason,
-    expect_configuration,
-    read_evidence,
-    read_folders,
-)
-from megtrim.lab.evidence.fields import EarlyExit, parse_ending
+from megtrim.lab.evidence.bundle import BUNDLE_FILE, Bundle, read_bundle
 from megtrim.lab.evidence.times import TimesJudge, read_times
 from megtrim.lab.jobs.join import DeviceFindings, join, join_times
+from megtrim.libs.util import limits
 from megtrim.libs.util.errors import EXIT_PASS, InfrastructureFailure, InputError, MegtrimError
 from megtrim.libs.util.files import guard_write, read_object, sha256_file, write_atomically
 from megtrim.libs.util.strict_json import dump

@@ -25,14 +25,14 @@ from megtrim.core.cli.options import (
 )
 from megtrim.core.cli.session.setup import describe, open_session
 from megtrim.core.config.device import HOSTED_RUNNER
+from megtrim.core.evidence.evidence import EvidenceSet, JobPurpose, load_proofs
 from megtrim.hosting.github.runner import write_output
-from megtrim.lab.evidence.bundle import BUNDLE_FILE, Bundle, JobPurpose
-from megtrim.lab.evidence.evidence import EvidenceSet, load_proofs
-from megtrim.lab.evidence.limits import MOST_RESULTS
+from megtrim.lab.evidence.bundle import BUNDLE_FILE, Bundle
 from megtrim.lab.jobs import pack as bundling
 from megtrim.libs.util.console import Console
 from megtrim.libs.util.errors import EXIT_PASS, InputError, worst_exit_code
 from megtrim.libs.util.files import sha256_file
+from megtrim.libs.util.limits import MOST_RESULTS
 from megtrim.libs.util.wording import count
 
 _ARTIFACTS = {

@@ -25,12 +25,12 @@ from megtrim.core.cli.options import (
     outputs,
 )
 from megtrim.core.cli.session.setup import describe, open_session
+from megtrim.core.evidence.evidence import EVIDENCE_FILE
 from megtrim.core.size.baseline import dump_sizes, load_sizes
 from megtrim.core.size.budgets import Baseline
 from megtrim.hosting.cli.github.client import open_job
 from megtrim.hosting.github.baselines import Base, BaselineSource, FoundBaseline, find
 from megtrim.hosting.github.runner import one_line, write_output
-from megtrim.lab.evidence.evidence import EVIDENCE_FILE
 from megtrim.libs.util.errors import EXIT_PASS, InfrastructureFailure, Interrupted, MegtrimError
 from megtrim.libs.util.files import guard_write, write_atomically
 from megtrim.libs.util.input_files import read_text

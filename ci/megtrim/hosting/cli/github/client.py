@@ -50,7 +50,7 @@ def read_tag(event: Event) -> str:
 def read_runs(history: Path) -> tuple[HistoryRun, ...]:
     from megtrim.core.cli.clock import read_now
     from megtrim.core.cli.history_options import warn_unreadable
-    from megtrim.times.history.folder import read_folder
+    from megtrim.libs.history.folder import read_folder
     from megtrim.times.nights.history import RUN_FILES
 
     if not history.is_dir():

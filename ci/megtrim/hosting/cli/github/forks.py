@@ -24,9 +24,9 @@ from megtrim.hosting.github.artifacts import download, list_artifacts
 from megtrim.hosting.github.event import Event, PullRequest, pull_request_of
 from megtrim.hosting.github.runner import one_line
 from megtrim.hosting.origin import read_event_origin
-from megtrim.lab.evidence.limits import ENDING_FILE
 from megtrim.libs.util.errors import EXIT_PASS, InputError
 from megtrim.libs.util.files import write_atomically
+from megtrim.libs.util.limits import ENDING_FILE
 
 _SHOWN = (VERDICT_FILE, ENDING_FILE)
 """What a report holds as data; its comment.md could say anything."""

@@ -23,6 +23,7 @@ from megtrim.core.cli.options import (
 from megtrim.core.config.units import WORK
 from megtrim.core.size.baseline import load_sizes
 from megtrim.core.size.budgets import Baseline
+from megtrim.core.size.counted import Use
 from megtrim.core.size.history import expect_sizes_of, make_commit_sizes
 from megtrim.core.size.rows import BudgetRow
 from megtrim.core.size.use import compare_work
@@ -47,6 +48,8 @@ from megtrim.hosting.github.commits import (
 from megtrim.hosting.github.event import Event, read_event
 from megtrim.hosting.github.issues import IssueTracker, TrackedIssue
 from megtrim.hosting.github.runner import annotation, one_line, write_output
+from megtrim.libs.history.branch import DataBranch
+from megtrim.libs.history.entries import HistoryEntry, is_future
 from megtrim.libs.util.console import Console
 from megtrim.libs.util.errors import EXIT_PASS, InfrastructureFailure, InputError
 from megtrim.libs.util.files import write_atomically
@@ -54,9 +57,6 @@ from megtrim.libs.util.process import ProcessRunner
 from megtrim.libs.util.strict_json import dump
 from megtrim.libs.util.wording import COMMIT_DIGEST
 from megtrim.times.cli.history import load_run
-from megtrim.times.counts.use import Use
-from megtrim.times.history.branch import DataBranch
-from megtrim.times.history.entries import HistoryEntry, is_future
 from megtrim.times.nights.issue_actions import (
     IssueAction,
     IssueState,

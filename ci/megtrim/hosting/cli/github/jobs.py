@@ -12,6 +12,7 @@ from megtrim.core.cli.environment import open_processes
 from megtrim.core.cli.options import PATH, config_path_option, examples, needs_token, outputs
 from megtrim.core.config.caller_workflows import DEVICE_ENVIRONMENT, warn_of_environment
 from megtrim.core.config.config_id import id_of
+from megtrim.core.evidence.evidence import PendingReason, expect_configuration
 from megtrim.core.report.keepset_diff import Proposal, body
 from megtrim.engines.megengine.regions.keepset import KeepSet
 from megtrim.engines.megengine.regions.keepset_files import dump_folder, parse_folder, read_folder
@@ -26,7 +27,6 @@ from megtrim.hosting.github.proposal import (
     PullRequestState,
 )
 from megtrim.hosting.github.runner import annotation, one_line, write_output
-from megtrim.lab.evidence.evidence import PendingReason, expect_configuration
 from megtrim.libs.render.markup import code
 from megtrim.libs.util.console import Console
 from megtrim.libs.util.errors import (

@@ -19,6 +19,7 @@ from megtrim.core.cli.environment import open_processes
 from megtrim.core.cli.options import PATH, artifact_option, config_path_option, examples, outputs
 from megtrim.core.cli.session.job_summary import COMMENT_FILE, confirm_origin, read_page
 from megtrim.core.config.config_id import choose, is_inside, split, suffix_of
+from megtrim.core.evidence.evidence import expect_configuration
 from megtrim.core.report.annotations import Annotation
 from megtrim.core.report.comment import Links, ToolchainReport, find_worst, render_joint
 from megtrim.core.verdict.model import Verdict, parse_verdict
@@ -30,9 +31,8 @@ from megtrim.hosting.github.event import Event, pull_request_of, read_event
 from megtrim.hosting.github.issues import key_of, upsert
 from megtrim.hosting.github.runner import one_line
 from megtrim.hosting.origin import read_event_origin
-from megtrim.lab.evidence import limits
-from megtrim.lab.evidence.evidence import expect_configuration
 from megtrim.libs.render.markup import block
+from megtrim.libs.util import limits
 from megtrim.libs.util.console import Console
 from megtrim.libs.util.errors import EXIT_PASS, InputError, MegtrimError, worst_exit_code
 from megtrim.libs.util.files import write_atomically

@@ -10,9 +10,9 @@ import shlex
 import signal
 from collections.abc import Sequence
 
-from megtrim.lab.evidence.limits import clean_line, clean_log
 from megtrim.libs.programs.exit_status import ProgramRun, RunOutcome, ending, ending_signal
 from megtrim.libs.util.errors import InfrastructureFailure
+from megtrim.libs.util.limits import clean_line, clean_log
 from megtrim.places.devices.device import DEFAULT_TIMEOUTS, Timeouts
 from megtrim.places.devices.remote.telemetry import HELPERS
 from megtrim.places.devices.remote.transport import Transport

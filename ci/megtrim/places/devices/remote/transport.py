@@ -16,8 +16,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Protocol
 
-from megtrim.lab.evidence.limits import clean_line
 from megtrim.libs.util.errors import InfrastructureFailure
+from megtrim.libs.util.limits import clean_line
 from megtrim.libs.util.process import CompletedCommand
 from megtrim.places.devices.device import Timeouts
 

@@ -14,9 +14,10 @@ from megtrim.core.checks.invocation import Options
 from megtrim.core.cli.environment import open_processes
 from megtrim.core.cli.session import build_host, device_specs, setup
 from megtrim.core.cli.session.build_host import open_compiler_cache
-from megtrim.core.cli.session.device_specs import DeviceDefaults, make_bundle_specs, standing_for
+from megtrim.core.cli.session.device_specs import DeviceDefaults, standing_for
 from megtrim.core.config.device import CoolDown, DeviceSettings, PowerPort
 from megtrim.core.config.load import LoadedConfig, load_config
+from megtrim.hosting.cli.evidence.device_job import make_bundle_specs
 from megtrim.lab.pool import device_pool
 from megtrim.libs.util.errors import InputError
 from megtrim.libs.util.process import Command, CompletedCommand, ProcessRunner
@@ -457,7 +458,7 @@ def test_several_orders_are_joined(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     entries = standing_for(config, "adb")["a53"]
     specs = [spec for _, spec in device_specs.make_device_specs(config, around(tmp_path), entries)]
 
-    device: Any = device_specs.make("adb", specs, native="x86_64")
+    device: Any = device_kinds.make_all("adb", specs, native="x86_64")
 
     assert device == "one+far+two"
     assert made == [("adb", name, "x86_64") for name in ("one", "far", "two")]

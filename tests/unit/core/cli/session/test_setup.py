@@ -19,11 +19,11 @@ from megtrim.core.cli.session import setup
 from megtrim.core.cli.session.setup import read_trends
 from megtrim.core.size.history import CommitSizes
 from megtrim.core.trim.results import BuildResult
+from megtrim.libs.history.folder import append_to_folder
 from megtrim.libs.util.console import Console
 from megtrim.libs.util.errors import InputError
 from megtrim.libs.util.process import ProcessRunner
 from megtrim.places.compile.toolchains import kinds as toolchain_kinds
-from megtrim.times.history.folder import append_to_folder
 from support.history_entries import make_sizes
 from unit.core.cli.support import Shell
 from unit.core.trim.stages.results import sample

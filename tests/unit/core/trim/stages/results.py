@@ -11,10 +11,19 @@ from megtrim.core.chain.result_store import MEASURED
 from megtrim.core.chain.stage_result import Result, StageResult
 from megtrim.core.checks.check import DeviceIdentity
 from megtrim.core.checks.statuses import CheckKind, CheckStatus, ScenarioStatus, VerdictKind
+from megtrim.core.proof.neighbours import (
+    NeighbourLevel,
+    NeighbourOutcome,
+    NeighbourResult,
+    NeighbourRunResult,
+    NeighboursResult,
+)
 from megtrim.core.proof.results import VerificationOutcome, VerifyResult
+from megtrim.core.size.counted import MemoryUse, Use, Work
 from megtrim.core.size.references.stage import ReferencesResult
 from megtrim.core.size.results import SizeResult
 from megtrim.core.size.rows import ArtifactSizes, BudgetRow, VariantSize
+from megtrim.core.timing.spec import PerformanceStatus
 from megtrim.core.trim.results import (
     BuildResult,
     FunctionCount,
@@ -30,15 +39,7 @@ from megtrim.core.trim.results import (
 from megtrim.core.verdict.model import ReportResult, VerdictResult
 from megtrim.libs.programs.parity import OutputResult
 from megtrim.libs.programs.telemetry import Conditions, Reading
-from megtrim.times.counts.use import MemoryUse, Use, Work
-from megtrim.times.experiments.contest import ContestResult, PerformanceStatus, Sample
-from megtrim.times.neighbours.model import (
-    NeighbourLevel,
-    NeighbourOutcome,
-    NeighbourResult,
-    NeighbourRunResult,
-    NeighboursResult,
-)
+from megtrim.times.experiments.contest import ContestResult, Sample
 from megtrim.times.plan import PerfResult
 from unit.times.experiments.test_contest import CONTEST
 

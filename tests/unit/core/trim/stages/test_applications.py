@@ -15,6 +15,7 @@ from megtrim.core.chain.session import Session
 from megtrim.core.checks.statuses import ScenarioStatus
 from megtrim.core.config.load import load_config
 from megtrim.core.config.scenarios import Scenario, all_scenarios
+from megtrim.core.evidence.evidence import EvidenceSet, JobPurpose
 from megtrim.core.proof import stage as verify
 from megtrim.core.proof import verification
 from megtrim.core.proof.verification import VerificationCase, prove
@@ -25,8 +26,7 @@ from megtrim.core.trim.runs.scenario_runs import make_run_spec, record_of
 from megtrim.core.trim.stages import profile
 from megtrim.engines.megengine.regions.keepset_files import dump_keep_set
 from megtrim.engines.megengine.regions.trace import Trace
-from megtrim.lab.evidence.bundle import Bundle, BundleApplication, JobPurpose, read_bundle
-from megtrim.lab.evidence.evidence import EvidenceSet
+from megtrim.lab.evidence.bundle import Bundle, BundleApplication, read_bundle
 from megtrim.lab.jobs import worker
 from megtrim.lab.jobs.pack import pack
 from megtrim.libs.programs.parity import EXACT, OutputResult

@@ -12,6 +12,7 @@ from megtrim.core.chain.stage_result import StageResult
 from megtrim.core.checks.check import DeviceIdentity
 from megtrim.core.checks.statuses import ScenarioStatus
 from megtrim.core.config.scenarios import all_scenarios
+from megtrim.core.evidence.binding import binding
 from megtrim.core.functions.observables import FunctionList, dump_list
 from megtrim.core.trim.builds import links
 from megtrim.core.trim.committed_keepset import write_committed
@@ -25,7 +26,6 @@ from megtrim.core.trim.stages import functions, profile
 from megtrim.engines.megengine.regions.keepset import KeepSet
 from megtrim.engines.megengine.regions.keepset_files import dump_keep_set
 from megtrim.engines.megengine.regions.trace import TraceFailure
-from megtrim.lab.evidence.binding import binding
 from megtrim.libs.util.errors import InfrastructureFailure, InputError, MegtrimError, ProductFailure
 from unit.core.trim.stages.built import CONFIG, LINK, built, linked
 from unit.core.trim.stages.support import changed, keep_set, trace

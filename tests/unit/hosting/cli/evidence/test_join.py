@@ -6,12 +6,11 @@ from typing import Any
 import pytest
 
 from megtrim.core.build_spec import Origin
+from megtrim.core.evidence.evidence import EvidenceSet, JobPurpose, parse_set
+from megtrim.core.evidence.fields import EarlyExit
 from megtrim.core.report.comment import Links
 from megtrim.core.verdict.model import parse_verdict, to_json
 from megtrim.hosting.cli.evidence import join
-from megtrim.lab.evidence.bundle import JobPurpose
-from megtrim.lab.evidence.evidence import EvidenceSet, parse_set
-from megtrim.lab.evidence.fields import EarlyExit
 from megtrim.libs.util.strict_json import dump
 from support.clock import clock_at
 from unit.core.cli.support import Answer, Shell

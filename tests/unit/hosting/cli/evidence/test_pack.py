@@ -19,10 +19,10 @@ from megtrim.core.chain.session import Session
 from megtrim.core.checks.check import DeviceIdentity
 from megtrim.core.checks.statuses import ScenarioStatus
 from megtrim.core.config.device import DeviceSettings
+from megtrim.core.evidence.evidence import Evidence, EvidenceSet, JobPurpose, parse_set
 from megtrim.engines.megengine.regions.keepset_files import dump_keep_set
 from megtrim.hosting.cli.evidence.pack import describe_jobs
-from megtrim.lab.evidence.bundle import Bundle, BundleDevice, JobPurpose
-from megtrim.lab.evidence.evidence import Evidence, EvidenceSet, parse_set
+from megtrim.lab.evidence.bundle import Bundle, BundleDevice
 from megtrim.lab.jobs.pack import list_devices, select
 from megtrim.libs.util.errors import InfrastructureFailure
 from megtrim.libs.util.process import ProcessRunner
@@ -468,7 +468,7 @@ def test_a_part_of_the_scenarios(job: Job, allowed: None) -> None:
 def test_a_part_that_no_evidence_can_hold_is_refused(
     job: Job, allowed: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("megtrim.lab.evidence.limits.MOST_RESULTS", 1)
+    monkeypatch.setattr("megtrim.libs.util.limits.MOST_RESULTS", 1)
     model = job.put("model")
     ids = ("m/s@any", "m/t@any")
     job.write(scenarios=tuple(scenario(id=each, model=model, inputs=()) for each in ids))

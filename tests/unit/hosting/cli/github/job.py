@@ -11,11 +11,11 @@ import pytest
 
 from megtrim.core.size.baseline import dump_sizes
 from megtrim.core.size.budgets import Baseline
+from megtrim.core.size.counted import Use, Work
+from megtrim.core.timing.spec import PerformanceStatus
 from megtrim.core.verdict.join import join
 from megtrim.core.verdict.model import to_json
 from megtrim.hosting.cli.github.client import read_verdict
-from megtrim.times.counts.use import Use, Work
-from megtrim.times.experiments.contest import PerformanceStatus
 from support.github_double import GithubDouble
 from support.github_state import Repository
 from unit.core.cli.support import Answer, Shell

@@ -8,6 +8,7 @@ from unittest.mock import Mock
 import pytest
 
 from megtrim.core.chain.result_store import code_digest
+from megtrim.core.evidence.evidence import EvidenceSet, load_proofs
 from megtrim.core.size.baseline import dump_sizes, load_sizes
 from megtrim.core.size.budgets import Baseline
 from megtrim.core.size.byte_table import ByteTable
@@ -17,10 +18,9 @@ from megtrim.hosting.cli.github.artifacts import LARGEST_BYTES, MOST_LOGS
 from megtrim.hosting.cli.github.client import open_api, read_runs, read_verdict
 from megtrim.hosting.github.api import Forbidden
 from megtrim.hosting.github.event import read_event
-from megtrim.lab.evidence.evidence import EvidenceSet, load_proofs
+from megtrim.libs.history.folder import append_to_folder
 from megtrim.libs.util.errors import InfrastructureFailure, InputError, Interrupted, ProductFailure
 from megtrim.libs.util.strict_json import dump
-from megtrim.times.history.folder import append_to_folder
 from support.history_entries import make_run
 from unit.core.cli.support import Answer, Shell
 from unit.hosting.cli.github.job import Job

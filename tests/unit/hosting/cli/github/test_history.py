@@ -11,18 +11,18 @@ from megtrim.core.build_spec import Origin
 from megtrim.core.size.baseline import dump_sizes
 from megtrim.core.size.budgets import Baseline
 from megtrim.core.size.history import SIZE_FILES
+from megtrim.core.timing.spec import PerformanceStatus
 from megtrim.core.verdict.join import join
 from megtrim.core.verdict.model import parse_verdict, to_json
+from megtrim.core.verdict.performance import HistorySeries
 from megtrim.hosting.github.api import Api
 from megtrim.hosting.github.issues import IssueTracker
+from megtrim.libs.history.branch import DataBranch
+from megtrim.libs.history.folder import append_to_folder
 from megtrim.libs.util.process import ProcessRunner
-from megtrim.times.experiments.contest import PerformanceStatus
-from megtrim.times.history.branch import DataBranch
-from megtrim.times.history.folder import append_to_folder
 from megtrim.times.nights.history import RUN_FILES
 from megtrim.times.nights.issue_actions import KnownIssue, plan_actions
 from megtrim.times.report.regression_issue import LABEL, read_record, render_issue
-from megtrim.times.rows import HistorySeries
 from support.github_double import GithubDouble
 from support.github_state import Repository
 from support.history_entries import make_run

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from megtrim.core.evidence.fields import EarlyExit
 from megtrim.core.verdict.model import Verdict, to_json
-from megtrim.lab.evidence.fields import EarlyExit
 from megtrim.libs.util.strict_json import dump
 from megtrim.places.compile.images import docker as builds
 from unit.core.cli.support import Answer, Shell

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from megtrim.core.build_spec import Origin
+from megtrim.core.evidence.fields import EarlyExit
 from megtrim.core.report.comment import Links, render
 from megtrim.core.verdict.model import Verdict, to_json
-from megtrim.lab.evidence.fields import EarlyExit
 from megtrim.libs.util.errors import InputError
 from megtrim.libs.util.strict_json import dump
 from support.github_double import GithubDouble

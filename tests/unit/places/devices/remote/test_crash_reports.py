@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from megtrim.lab.evidence.limits import clean_log
 from megtrim.libs.programs.exit_status import ProgramRun
+from megtrim.libs.util.limits import clean_log
 from megtrim.libs.util.process import ProcessRunner
 from megtrim.places.devices.remote.crash_reports import (
     LONGEST_EVIDENCE,

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from megtrim.lab.evidence.limits import clean_line
 from megtrim.libs.programs.telemetry import Policy, Reading
+from megtrim.libs.util.limits import clean_line
 from megtrim.libs.util.process import ProcessRunner
 from megtrim.places.devices.remote.telemetry import (
     FACTS_SCRIPT,

@@ -12,13 +12,13 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import date
 from pathlib import Path
 
+from megtrim.libs.history.entries import Entry, EntryKind, History, HistoryEntry, UnreadableFile
 from megtrim.libs.util.errors import InfrastructureFailure, InputError
 from megtrim.libs.util.input_files import read_bytes
 from megtrim.libs.util.process import Command, CompletedCommand, ProcessRunner
 from megtrim.libs.util.strict_json import dump
 from megtrim.libs.util.value import Value
 from megtrim.libs.util.wording import COMMIT_DIGEST
-from megtrim.times.history.entries import Entry, EntryKind, History, HistoryEntry, UnreadableFile
 
 _TIMEOUT_S = 300.0
 _MOST_TRIES = 20

@@ -6,8 +6,8 @@ over time of the reference: above 1 is slower.
 
 from enum import StrEnum
 
+from megtrim.core.timing.spec import TimeStage
 from megtrim.libs.util.value import Value
-from megtrim.times.experiments.experiment import TimeStage
 
 
 class Answer(StrEnum):

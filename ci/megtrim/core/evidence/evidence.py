@@ -17,10 +17,7 @@ from pydantic import Field
 
 from megtrim.core.checks.check import DeviceIdentity, ScenarioOutcome
 from megtrim.core.checks.statuses import Contradiction, ScenarioStatus, expect_consistent
-from megtrim.engines.megengine.regions.region import Region
-from megtrim.lab.evidence import limits
-from megtrim.lab.evidence.bundle import JobPurpose
-from megtrim.lab.evidence.fields import (
+from megtrim.core.evidence.fields import (
     A_LINE,
     A_NAME,
     Day,
@@ -37,7 +34,9 @@ from megtrim.lab.evidence.fields import (
     require_scenario,
     require_unique,
 )
+from megtrim.engines.megengine.regions.region import Region
 from megtrim.libs.programs.parity import OutputResult, Tolerance
+from megtrim.libs.util import limits
 from megtrim.libs.util.errors import InfrastructureFailure, InputError, ProductFailure
 from megtrim.libs.util.strict_json import load
 from megtrim.libs.util.value import Value
@@ -53,6 +52,15 @@ MOST_FACTS = 100
 DAY_S = 86_400
 
 _HINT = "run the device job again; `megtrim ci evidence run` writes it"
+
+
+class JobPurpose(StrEnum):
+    VERIFY = "verify"
+    TRACE = "trace"
+    RECORD = "record"
+    TIME = "time"
+
+
 _NEEDED = {JobPurpose.TRACE: "trace", JobPurpose.RECORD: "functions", JobPurpose.TIME: "times"}
 """The file that a pass brings."""
 _NO_PROOFS = "remove the option: devices then prove everything again"

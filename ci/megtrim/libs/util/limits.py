@@ -1,6 +1,6 @@
 """How much bundles and evidence may hold, what is cleaned before it is written, and their files.
 
-Quick to load: the types of values, which need pydantic, are in :mod:`megtrim.lab.evidence.fields`.
+Quick to load: the types of values, which need pydantic, are in :mod:`megtrim.core.evidence.fields`.
 """
 
 import hashlib

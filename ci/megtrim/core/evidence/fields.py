@@ -11,18 +11,18 @@ from pydantic import AfterValidator, Field
 from pydantic_core import PydanticCustomError
 
 from megtrim.core.config.config_id import DEFAULT_CONFIG, NAME_PATTERN
-from megtrim.lab.evidence.limits import (
+from megtrim.libs.programs.parity import Tolerance
+from megtrim.libs.util import environment
+from megtrim.libs.util.environment import Variables
+from megtrim.libs.util.errors import SEVERITY, MegtrimError
+from megtrim.libs.util.json_text import show
+from megtrim.libs.util.limits import (
     CONTROL,
     CONTROL_IN_LOG,
     LONGEST_LINE,
     LONGEST_LOG,
     MOST_ITEMS,
 )
-from megtrim.libs.programs.parity import Tolerance
-from megtrim.libs.util import environment
-from megtrim.libs.util.environment import Variables
-from megtrim.libs.util.errors import SEVERITY, MegtrimError
-from megtrim.libs.util.json_text import show
 from megtrim.libs.util.strict_json import load
 from megtrim.libs.util.value import Value
 

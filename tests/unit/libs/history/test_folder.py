@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from megtrim.core.size.history import SIZE_FILES
+from megtrim.libs.history.branch import DataBranch, is_branch_name
+from megtrim.libs.history.entries import parse_time
+from megtrim.libs.history.folder import append_to_folder, read_folder
 from megtrim.libs.util.errors import InfrastructureFailure, InputError
 from megtrim.libs.util.process import ProcessRunner
-from megtrim.times.history.branch import DataBranch, is_branch_name
-from megtrim.times.history.entries import parse_time
-from megtrim.times.history.folder import append_to_folder, read_folder
 from megtrim.times.nights.history import RUN_FILES
 from support.history_entries import make_run, make_sizes
 

@@ -6,11 +6,11 @@ from contextlib import suppress
 from datetime import date
 from pathlib import Path
 
+from megtrim.libs.history.entries import Entry, EntryKind, History, HistoryEntry, UnreadableFile
 from megtrim.libs.util.errors import InputError
 from megtrim.libs.util.files import cannot_write, write_atomically
 from megtrim.libs.util.input_files import read_bytes
 from megtrim.libs.util.strict_json import dump
-from megtrim.times.history.entries import Entry, EntryKind, History, HistoryEntry, UnreadableFile
 
 
 def append_to_folder(root: Path, entries: Sequence[HistoryEntry]) -> tuple[str, ...]:

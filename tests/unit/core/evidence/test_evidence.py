@@ -8,12 +8,11 @@ import pytest
 
 from megtrim.core.checks.check import DeviceIdentity
 from megtrim.core.checks.statuses import Contradiction, ScenarioStatus
-from megtrim.lab.evidence import limits
-from megtrim.lab.evidence.bundle import JobPurpose
-from megtrim.lab.evidence.evidence import (
+from megtrim.core.evidence.evidence import (
     DeviceResult,
     Evidence,
     EvidenceSet,
+    JobPurpose,
     as_set,
     expect_evidence_of,
     load_proofs,
@@ -22,9 +21,10 @@ from megtrim.lab.evidence.evidence import (
     read_evidence,
     read_folders,
 )
-from megtrim.lab.evidence.fields import EarlyExit, parse_ending
+from megtrim.core.evidence.fields import EarlyExit, parse_ending
 from megtrim.libs.programs.parity import OutputResult
 from megtrim.libs.programs.telemetry import Conditions, Reading
+from megtrim.libs.util import limits
 from megtrim.libs.util.errors import InputError
 from megtrim.libs.util.strict_json import dump
 from unit.lab.evidence.support import (

@@ -14,18 +14,17 @@ from megtrim.core.checks.check import Check
 from megtrim.core.checks.invocation import LOOK_AT_DEVICE
 from megtrim.core.checks.statuses import CheckKind, CheckStatus, Contradiction
 from megtrim.core.config.problems import Place
-from megtrim.engines.megengine.experiments import EXPERIMENTS
-from megtrim.libs.util.value import Value
-from megtrim.times.experiments.contest import PerformanceStatus
-from megtrim.times.experiments.experiment import TimeStage
-from megtrim.times.history.entries import parse_time
-from megtrim.times.times import (
+from megtrim.core.timing.spec import PerformanceStatus, TimeStage
+from megtrim.core.timing.times import (
     RatioResult,
     Reference,
     SamplesLeftOut,
     StageTime,
     ratio_with_interval,
 )
+from megtrim.engines.megengine.experiments import EXPERIMENTS
+from megtrim.libs.history.entries import parse_time
+from megtrim.libs.util.value import Value
 
 STATUS_WORDS: Mapping[PerformanceStatus, str] = {
     PerformanceStatus.MEASURED: "measured",

@@ -1,0 +1,1 @@
+"""Evidence: what devices elsewhere bring of a trim: traces, lists of functions and proofs."""

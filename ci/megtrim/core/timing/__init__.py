@@ -1,0 +1,1 @@
+"""Times as a configuration asks for them and a verdict holds them: values, no measuring."""
