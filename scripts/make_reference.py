@@ -26,12 +26,14 @@ from megtrim.core.chain.graph import Stage, on_demand, tasks
 from megtrim.core.cli.lazy_group import LazyGroup
 from megtrim.core.cli.main import main as command_line
 from megtrim.core.cli.options import common, trimming
-from megtrim.core.config.caller_workflows import CALLED
 from megtrim.core.config.device import HOSTED_RUNNER
 from megtrim.core.config.json_schema import make_json_schema
 from megtrim.core.config.load import load_config
 from megtrim.core.config.templates import StarterModel, model_files, starter
+from megtrim.core.parts import hand_in
+from megtrim.hosting.caller_texts import CALLED
 from megtrim.hosting.cli.schema import NAMES, make_schema, name_file
+from megtrim.parts import PARTS
 from megtrim.times.experiments.listing import render_reference
 from virtual_phone.cli import main as phone_command_line
 
@@ -91,7 +93,7 @@ def _data_flow() -> Iterator[str]:
         needed = {need.partition("/")[0] for task in own for need in (*task.needs, *task.wants)}
         read = [other for other in Stage if other in needed and other is not stage]
         reads = ", ".join(read) if len(read) < _MANY else "all of these"
-        about = _first_line(stages.MODULES[stage].__doc__ or "").partition(": ")[2]
+        about = _first_line(stages.find_module(stage).__doc__ or "").partition(": ")[2]
         yield f"{stage:<12}{f'◄ {reads}' if reads else '':<36}{about}"
     yield "```"
 
@@ -352,6 +354,7 @@ def _table_row(*cells: str) -> str:
 
 
 def main() -> int:
+    hand_in(PARTS)
     for name, text in pages().items():
         path = ROOT / name
         if not path.exists() or path.read_text(encoding="utf-8") != text:

@@ -20,7 +20,9 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+from megtrim.core.parts import hand_in
 from megtrim.libs.util.process import ProcessRunner
+from megtrim.parts import PARTS
 from support.starts import begin_counting, count_for, describe, fail_excess, read_starts
 
 # A busy machine is slow, and no test is about time.
@@ -28,6 +30,7 @@ settings.register_profile(
     "any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.load_profile("any machine")
+hand_in(PARTS)
 
 _PHONE = ("adb", "ip", "tc", "qemu-aarch64-static", "aarch64-linux-gnu-g++")
 LANES: dict[str, tuple[str, ...]] = {

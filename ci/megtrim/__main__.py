@@ -18,7 +18,10 @@ def run() -> None:
     try:
         _hear_interrupts()
         from megtrim.core.cli.main import run as run_command_line
+        from megtrim.core.parts import hand_in
+        from megtrim.parts import PARTS
 
+        hand_in(PARTS)
         run_command_line()
     except KeyboardInterrupt:
         sys.stderr.write("megtrim: interrupted\n")

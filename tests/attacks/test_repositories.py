@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from megtrim.hosting.origin import read_origin
+from megtrim.core.cli.session.origin import read_origin
 from megtrim.libs.util.errors import InputError
 from megtrim.libs.util.process import ProcessRunner
 from megtrim.places.compile.projects import checkout

@@ -13,7 +13,6 @@ import pytest
 import yaml
 
 from integration.conftest import MakeProject
-from megtrim.core.config.caller_workflows import Callers, Kit, workflows
 from megtrim.core.config.load import load_config
 from megtrim.core.config.scenarios import all_scenarios
 from megtrim.core.config.templates import StarterModel, model_files, starter
@@ -21,6 +20,7 @@ from megtrim.engines.megengine.models.operators import OperatorInfo, merge
 from megtrim.engines.megengine.regions.keepset import KeepSet, build_keep_set
 from megtrim.engines.megengine.regions.keepset_files import dump_folder, read_folder
 from megtrim.engines.megengine.regions.region import Region
+from megtrim.hosting.caller_texts import Callers, Kit, workflows
 from megtrim.libs.util.process import Command, CompletedCommand, ProcessRunner
 from support.megtrim_cli import read_verdict
 from support.scenario_records import make_record

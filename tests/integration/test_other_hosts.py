@@ -17,10 +17,10 @@ from pytest_httpserver import HTTPServer
 from werkzeug import Request, Response
 
 from integration.conftest import MakeProject
-from megtrim.core.config.caller_workflows import Kit, gitlab_pipeline
 from megtrim.core.size.baseline import dump_sizes
 from megtrim.core.size.budgets import Baseline
 from megtrim.engines.megengine.generations import LITE
+from megtrim.hosting.caller_texts import Kit, gitlab_pipeline
 from megtrim.libs.util.process import Command, CompletedCommand, ProcessRunner
 from support.megtrim_cli import ROOT
 from support.source_forge import SourceForge

@@ -30,7 +30,7 @@ ACTING = (
     "hosting/caller_workflows",
     "hosting/cli/*",
     "hosting/github/*",
-    "hosting/origin",
+    "core/cli/session/origin",
     "lab/cli/*",
     "lab/jobs/*",
     "lab/pool/*",

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from megtrim.core.config.caller_workflows import (
+from megtrim.hosting.caller_texts import (
     FORKS,
     NIGHT,
     REFRESH,

@@ -21,6 +21,7 @@ from megtrim.core.chain.graph import tasks as tasks_of
 from megtrim.core.chain.result_store import StageFolder, Store, key_of
 from megtrim.core.chain.session import Session, StageModule, TaskResults
 from megtrim.core.chain.stage_result import StageResult
+from megtrim.core.parts import handed, load
 from megtrim.core.proof import stage as verify
 from megtrim.core.report import stage as report
 from megtrim.core.size import stage as size
@@ -37,9 +38,6 @@ from megtrim.libs.util.errors import (
 )
 from megtrim.libs.util.value import Value
 from megtrim.libs.util.wording import shorten
-from megtrim.times import stage as perf
-from megtrim.times.counts import stage as count
-from megtrim.times.neighbours import stage as neighbours
 
 MODULES: Mapping[Stage, StageModule] = {
     Stage.BUILD: build,
@@ -48,10 +46,7 @@ MODULES: Mapping[Stage, StageModule] = {
     Stage.REDUCE: reduce,
     Stage.FUNCTIONS: functions,
     Stage.VERIFY: verify,
-    Stage.NEIGHBOURS: neighbours,
-    Stage.COUNT: count,
     Stage.SIZE: size,
-    Stage.PERF: perf,
     Stage.VERDICT: verdict,
     Stage.REPORT: report,
     Stage.REFERENCES: references,
@@ -84,8 +79,16 @@ class PlanStep(Value):
     folder: str
 
 
+def find_module(stage: Stage) -> StageModule:
+    """Return the core's own, or the one that a part hands in."""
+    if stage in MODULES:
+        return MODULES[stage]
+    module: StageModule = load(handed().stages.get(stage, ""), f"the stage {stage}")
+    return module
+
+
 def list_result_types(stage: Stage) -> tuple[type[StageResult], ...]:
-    stated = get_type_hints(MODULES[stage].work)["return"]
+    stated = get_type_hints(find_module(stage).work)["return"]
     return get_args(stated) or (stated,)
 
 
@@ -164,7 +167,7 @@ def list_todo(tasks: Sequence[Task], session: Session) -> tuple[str, ...]:
 
 def _ensure(task: Task, session: Session) -> tuple[StageFolder, bool]:
     started = time.monotonic()
-    module = MODULES[task.stage]
+    module = find_module(task.stage)
     named = module.inputs(task, session)
 
     def produce(folder: Path) -> StageResult:
@@ -197,7 +200,7 @@ def _step(task: Task, session: Session, *, explain: bool = True) -> PlanStep:
         return step(TaskState.WAITS, f"on {waits[0]}")
     store = session.services.store
     try:
-        named = MODULES[task.stage].inputs(task, session)
+        named = find_module(task.stage).inputs(task, session)
     except (InputError, ProductFailure, InfrastructureFailure) as error:
         return step(TaskState.WAITS, error.message)
     kind = result_type(task)

@@ -2,13 +2,18 @@
 
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import field, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from megtrim.core.cli.environment import read_git_ceilings
-from megtrim.core.cli.session.starter import Content, find_missing
-from megtrim.core.config.caller_workflows import (
+from megtrim.core.cli.session.callers import CallerPlan, CallerRequest
+from megtrim.core.cli.session.starter import find_missing
+from megtrim.core.config.config_id import choose, split
+from megtrim.core.config.load import list_toolchains, load_config
+from megtrim.core.config.model import Config, ToolchainConfig
+from megtrim.core.config.templates import name_keep_set
+from megtrim.hosting.caller_texts import (
     CALLED,
     GITLAB,
     NIGHT,
@@ -26,16 +31,11 @@ from megtrim.core.config.caller_workflows import (
     warn_of_environment,
     workflows,
 )
-from megtrim.core.config.config_id import choose, split
-from megtrim.core.config.load import list_toolchains, load_config
-from megtrim.core.config.model import Config, ToolchainConfig
-from megtrim.core.config.templates import name_keep_set
 from megtrim.libs.util.errors import InputError
 from megtrim.libs.util.input_files import read_text
 from megtrim.libs.util.process import ProcessRunner
-from megtrim.libs.util.value import Value
 from megtrim.places.compile.images.docker import is_fixed
-from megtrim.places.compile.sources.git import choose_version, list_versions
+from megtrim.places.compile.sources.git import choose_version, find_default_branch, list_versions
 
 _SERVER = "https://github.com"
 _NAME_KIT = "--kit OWNER/REPO, or its URL; the newest version is pinned"
@@ -51,13 +51,18 @@ _RECIPES = {"clang-linux-arm64": "linux-arm64", "ndk": "android-arm64"}
 """Recipe of the kit whose image holds a toolchain."""
 
 
-class CallerPlan(Value):
-    new: Mapping[Path, Content] = field(default_factory=dict)
-    changed: Mapping[Path, str] = field(default_factory=dict)
-    """Written before, and there."""
-    lines: tuple[str, ...] = ()
-    check: str = ""
-    """What is to be required."""
+def plan_asked(asked: CallerRequest, processes: ProcessRunner) -> CallerPlan:
+    top = find_top(asked.config.absolute().parent)
+    pin = (asked.kit, asked.kit_version, asked.kit_sha)
+    if not asked.github:
+        return plan_gitlab(asked.config, asked.toolchain, choose_gitlab_kit(*pin, processes), top)
+    pinned = choose_kit(*pin, top=top, upgrading=asked.upgrade, processes=processes)
+    branch = asked.branch or find_default_branch(top, processes)
+    callers = make_callers(asked.config, asked.toolchain, pinned, branch, top)
+    if asked.release and callers.toolchains:
+        msg = f"--release: {asked.config} has several toolchains, and a release is of one"
+        raise InputError(msg, hint="choose one: --config FILE#NAME")
+    return plan_callers(replace(callers, releases=asked.release), top, upgrading=asked.upgrade)
 
 
 def choose_kit(

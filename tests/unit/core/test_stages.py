@@ -64,7 +64,7 @@ class Fake:
 @pytest.fixture
 def fake(monkeypatch: pytest.MonkeyPatch) -> Iterator[Fake]:
     made = Fake()
-    monkeypatch.setattr(stages, "MODULES", dict.fromkeys(Stage, made))
+    monkeypatch.setattr(stages, "find_module", lambda _stage: made)
     yield made
 
 
@@ -305,6 +305,6 @@ def test_without_a_chain_nothing_is_made(fake: Fake, tmp_path: Path) -> None:
 
 
 def test_every_stage_has_its_module() -> None:
-    assert set(stages.MODULES) == set(Stage)
-    for stage, module in stages.MODULES.items():
+    for stage in Stage:
+        module = stages.find_module(stage)
         assert (module.__doc__ or "").startswith(f"Stage `{stage}`: ")

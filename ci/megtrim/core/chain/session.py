@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import field
 from datetime import date
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from megtrim.core.build_spec import Origin, Toolchain
 from megtrim.core.chain.graph import Task, tasks
@@ -83,7 +83,13 @@ def open_durations(env: Mapping[str, str], setting: str) -> DurationLog | None:
 
 if TYPE_CHECKING:
     from megtrim.core.evidence.evidence import DeviceResult
-    from megtrim.lab.evidence.times import TimesJudge
+
+
+class TimesSource(Protocol):
+    """Times that devices elsewhere took."""
+
+    def choose(self, asked: Any) -> Any:
+        """Return the result of a contest. Raises InfrastructureFailure where none counts."""
 
 
 class TrimRequest(Value):
@@ -111,7 +117,7 @@ class TrimRequest(Value):
     recorded: Mapping[str, DeviceResult] = field(default_factory=dict)
     base: str = ""
     """Name of the earlier program that times are compared with; empty: with none."""
-    timed: TimesJudge | None = None
+    timed: TimesSource | None = None
     """Times that were taken elsewhere; None: they are taken here."""
 
     @property

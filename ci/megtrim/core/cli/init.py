@@ -1,6 +1,6 @@
 """``megtrim init``: a starter configuration with inputs, and the workflows that call the kit."""
 
-from dataclasses import replace
+from collections.abc import Callable
 from pathlib import Path
 
 import click
@@ -9,19 +9,14 @@ from megtrim.core.checks.invocation import Invocation
 from megtrim.core.cli.echo import show
 from megtrim.core.cli.environment import open_processes
 from megtrim.core.cli.options import PATH, examples
+from megtrim.core.cli.session.callers import CallerPlan, CallerRequest
 from megtrim.core.cli.session.starter import StarterFiles, plan_models, plan_starter, write_files
-from megtrim.hosting.caller_workflows import (
-    CallerPlan,
-    choose_gitlab_kit,
-    choose_kit,
-    find_top,
-    make_callers,
-    plan_callers,
-    plan_gitlab,
-)
+from megtrim.core.parts import handed, load
 from megtrim.libs.util.errors import InputError
 from megtrim.libs.util.files import write_atomically
-from megtrim.places.compile.sources.git import find_default_branch
+from megtrim.libs.util.process import ProcessRunner
+
+PlanCallers = Callable[[CallerRequest, ProcessRunner], CallerPlan]
 
 
 @examples(
@@ -107,22 +102,21 @@ def init(
     new = StarterFiles(files={}, lines=())
     if models or not (github or gitlab):
         new = plan_models(models, config) if add else plan_starter(models, config, engine)
-    processes = open_processes()
     plan = CallerPlan()
-    if gitlab:
-        pinned = choose_gitlab_kit(kit, kit_version, kit_sha, processes)
-        plan = plan_gitlab(config, new.toolchain, pinned, find_top(config.absolute().parent))
-    if github:
-        top = find_top(config.absolute().parent)
-        pinned = choose_kit(
-            kit, kit_version, kit_sha, top=top, upgrading=upgrade, processes=processes
+    if github or gitlab:
+        asked = CallerRequest(
+            config=config,
+            toolchain=new.toolchain,
+            github=github,
+            release=release,
+            upgrade=upgrade,
+            kit=kit,
+            kit_version=kit_version,
+            kit_sha=kit_sha,
+            branch=branch,
         )
-        branch = branch or find_default_branch(top, processes)
-        callers = make_callers(config, new.toolchain, pinned, branch, top)
-        if release and callers.toolchains:
-            msg = f"--release: {config} has several toolchains, and a release is of one"
-            raise InputError(msg, hint="choose one: --config FILE#NAME")
-        plan = plan_callers(replace(callers, releases=release), top, upgrading=upgrade)
+        plan_callers: PlanCallers = load(handed().callers, "workflows")
+        plan = plan_callers(asked, open_processes())
     write_files({**new.files, **plan.new})
     for path, text in plan.changed.items():
         write_atomically(path, text)

@@ -55,7 +55,7 @@ VERBS = {
     "trim": "core.cli.trim:trim",
     "verify": "core.cli.stage:verify",
     "probe": "core.cli.probe:probe",
-    "explain": "core.cli.explain:explain",
+    "explain": "ship.cli.explain:explain",
     "size": "core.cli.main:size",
     "report": "core.cli.stage:report",
     "clean": "core.cli.clean:clean",

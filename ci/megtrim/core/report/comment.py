@@ -25,6 +25,7 @@ from megtrim.core.config.config_id import id_of
 from megtrim.core.config.units import WORK, format_bytes
 from megtrim.core.proof import neighbours
 from megtrim.core.proof.results import ScenarioResult, with_note
+from megtrim.core.report.sections import find_times
 from megtrim.core.size.report import budgets
 from megtrim.core.size.report import tables as sizes
 from megtrim.core.size.rows import VariantSize, name_subject
@@ -59,7 +60,6 @@ from megtrim.libs.render.markup import (
 )
 from megtrim.libs.util.errors import EXIT_PASS
 from megtrim.libs.util.value import Value
-from megtrim.times.report import tables as performance_tables
 
 T = TypeVar("T")
 
@@ -137,16 +137,19 @@ def _parts(verdict: Verdict, *, measured: bool) -> Iterator[tuple[str, str]]:
     if attention[_MOST_CHECKS:]:
         yield "further checks", _further(attention[_MOST_CHECKS:])
     yield from (("budgets", part) for part in budgets.markdown(verdict))
-    if verdict.performance is not None:
-        yield "times in short", performance_tables.markdown_summary(verdict.performance)
+    times = find_times(verdict)
+    if times is not None:
+        tables, performance = times
+        yield "times in short", tables.markdown_summary(performance)
     if devices := _devices(verdict):
         yield "devices", devices
     if verdict.warnings:
         yield "warnings", _list("Warnings", verdict.warnings, prose)
     if verdict.scenarios:
         yield "scenarios", scenarios(verdict)
-    if verdict.performance is not None:
-        yield from (("times", part) for part in performance_tables.markdown(verdict.performance))
+    if times is not None:
+        tables, performance = times
+        yield from (("times", part) for part in tables.markdown(performance))
     if measured and verdict.neighbours:
         yield "neighbours", neighbours.markdown(verdict.neighbours)
     yield "what was kept", render_keep_set(verdict)

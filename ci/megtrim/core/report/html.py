@@ -25,6 +25,7 @@ from megtrim.core.checks.statuses import (
 from megtrim.core.config.units import format_bytes
 from megtrim.core.proof import neighbours
 from megtrim.core.proof.neighbours import count_working
+from megtrim.core.report.sections import list_page_values
 from megtrim.core.size.prices import PriceKind
 from megtrim.core.size.report import budgets
 from megtrim.core.size.report import tables as growth
@@ -41,12 +42,17 @@ from megtrim.core.verdict.wording import (
     name_variant,
     origin_facts,
 )
-from megtrim.libs.render.formatting import group_digits, kept_of_held, percent, seconds, width_of
+from megtrim.libs.render.formatting import (
+    group_digits,
+    kept_of_held,
+    milliseconds,
+    percent,
+    seconds,
+    width_of,
+)
 from megtrim.libs.render.markup import clean, path_in_repository
 from megtrim.libs.util.input_files import find_shipped
 from megtrim.libs.util.value import Value
-from megtrim.times.report import pictures, tables
-from megtrim.times.report.tables import milliseconds
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -86,7 +92,7 @@ def render(verdict: Verdict) -> str:
         origin=origin_facts(verdict.origin),
         matrices=neighbours.matrices(verdict.neighbours),
         scenario_ids=tuple(scenario.id for scenario in verdict.scenarios),
-        **_times(verdict),
+        **list_page_values(verdict),
         style=style,
         script=script,
         style_digest=_digest(style),
@@ -104,22 +110,6 @@ def _sizes(verdict: Verdict) -> dict[str, Any]:
         "prices": any(artifact.prices for artifact in verdict.artifacts),
         "price_kinds": tuple(PriceKind),
         "trends": draw_trends(verdict),
-    }
-
-
-def _times(verdict: Verdict) -> dict[str, Any]:
-    performance = verdict.performance
-    if performance is None:
-        return {"performance": None}
-    return {
-        "performance": performance,
-        "time_pictures": pictures.time_pictures(performance),
-        "time_tables": tables.tables(performance),
-        "time_head": tables.HEAD,
-        "size_speed_pictures": pictures.size_speed_pictures(performance),
-        "trimming_head": tables.TRIMMING_HEAD,
-        "trimming_lines": tables.trimming_lines(performance),
-        "history_pictures": pictures.history_pictures(performance.history),
     }
 
 

@@ -20,13 +20,13 @@ from megtrim.core.checks.check import Check
 from megtrim.core.checks.statuses import CheckKind, CheckStatus
 from megtrim.core.config.config_id import suffix_of
 from megtrim.core.evidence.fields import EarlyExit
+from megtrim.core.report.sections import find_times
 from megtrim.core.verdict.model import Verdict
 from megtrim.core.verdict.wording import list_urgent, origin_facts
 from megtrim.libs.render.formatting import group_digits
 from megtrim.libs.render.markup import clean, command, one_line, path_in_repository
 from megtrim.libs.util.errors import ProductFailure
 from megtrim.libs.util.value import Value
-from megtrim.times.report.tables import PROPERTIES_LIMIT, properties
 
 LIMIT = 16 * 1024 * 1024
 """Bytes of the document. Beyond it, details of the mildest checks are omitted, then the checks."""
@@ -80,9 +80,14 @@ class _Case(Value):
 
 
 def render(verdict: Verdict) -> str:
-    numbers = {} if verdict.performance is None else properties(verdict.performance)
+    numbers: Mapping[str, str] = {}
+    room = LIMIT
+    times = find_times(verdict)
+    if times is not None:
+        tables, performance = times
+        numbers = tables.properties(performance)
+        room -= tables.PROPERTIES_LIMIT if numbers else 0
     origin = _origin_properties(verdict.origin)
-    room = LIMIT - (PROPERTIES_LIMIT if numbers else 0)
     cases = _cases(verdict, room - len(_ORDER) * _weigh_properties(origin))
     return _document(cases, verdict.invocation.config, origin, numbers)
 

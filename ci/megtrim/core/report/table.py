@@ -4,6 +4,7 @@ from collections.abc import Iterable
 
 from megtrim.core.checks.check import Check
 from megtrim.core.config.units import format_bytes
+from megtrim.core.report.sections import find_times
 from megtrim.core.size.report import budgets, tables
 from megtrim.core.size.report.tables import describe_forms
 from megtrim.core.size.rows import ArtifactSizes
@@ -19,7 +20,6 @@ from megtrim.core.verdict.wording import (
 )
 from megtrim.libs.render.formatting import align_columns, group_digits, percent
 from megtrim.libs.render.markup import command, one_line
-from megtrim.times.report import tables as performance_tables
 
 _HINT_LIMIT = 2_000
 _LEFT = ("variant", "verdict")
@@ -34,8 +34,10 @@ def render(verdict: Verdict, *, width: int = 0) -> str:
         parts.append("\n".join(growth))
     if limits := budgets.text(verdict):
         parts.append(limits)
-    if verdict.performance is not None:
-        parts.append(performance_tables.text(verdict.performance, width=width))
+    times = find_times(verdict)
+    if times is not None:
+        shown, performance = times
+        parts.append(shown.text(performance, width=width))
     parts.append(f"verdict: {verdict.verdict}. {one_line(verdict.headline)}")
     checks = render_urgent(list_urgent(verdict))
     warnings = [f"  warning: {one_line(warning)}" for warning in verdict.warnings]

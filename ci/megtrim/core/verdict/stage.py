@@ -3,7 +3,7 @@
 import hashlib
 import json
 import posixpath
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 from megtrim.core.chain.filenames import VERDICT_FILE
@@ -27,6 +27,7 @@ from megtrim.core.checks.invocation import name_export, suggest_next
 from megtrim.core.checks.statuses import CheckKind, CheckStatus, UnverifiedPolicy
 from megtrim.core.config.scenarios import all_scenarios
 from megtrim.core.config.units import format_bytes
+from megtrim.core.parts import handed, load
 from megtrim.core.proof.results import VerifyResult
 from megtrim.core.proof.scenario_results import (
     LastProof,
@@ -54,13 +55,14 @@ from megtrim.core.trim.results import (
 )
 from megtrim.core.verdict.join import VerdictInputs, join
 from megtrim.core.verdict.model import VerdictResult, to_json
+from megtrim.core.verdict.performance import Performance
 from megtrim.core.verdict.wording import list_larger, list_trimmed
 from megtrim.libs.elf.pages import LINK_AGAIN, count_padding, find_misfit
 from megtrim.libs.util.errors import InfrastructureFailure
 from megtrim.libs.util.strict_json import dump
 from megtrim.libs.util.wording import count
-from megtrim.times.outcomes import list_measuring_devices, summarize_performance
 
+SummarizeTimes = Callable[[Iterable[str], Session], Performance | None]
 _STAGE_CHECKS = {
     PLAIN: CheckKind.BUILD,
     PROFILE: CheckKind.BUILD,
@@ -152,7 +154,7 @@ def work(task: Task, session: Session, folder: Path) -> VerdictResult:
             functions=functions_use(session.results),
             rebuild=rebuild(session.results),
             neighbours=neighbour_results(session),
-            performance=summarize_performance(task.wants, session),
+            performance=_performance(task, session),
             unverified=UnverifiedPolicy(config.verify.unverified),
             warnings=_warnings(session),
             programs=tuple(
@@ -210,7 +212,7 @@ def _last_proofs(task: Task, session: Session) -> dict[str, LastProof | None]:
 
 
 def _devices(task: Task, session: Session) -> tuple[DeviceIdentity, ...]:
-    found = {each.name: each for each in list_measuring_devices(task.wants, session)}
+    found = {each.name: each for each in _list_measuring_devices(task, session)}
     if found:
         return tuple(found[name] for name in sorted(found))
     for scenario in all_scenarios(session.request.config):
@@ -224,6 +226,28 @@ def _devices(task: Task, session: Session) -> tuple[DeviceIdentity, ...]:
             continue
         found.setdefault(machine.name, machine)
     return tuple(found[name] for name in sorted(found))
+
+
+def _measures(task: str) -> bool:
+    return Stage(task.partition("/")[0]) is Stage.PERF
+
+
+def _performance(task: Task, session: Session) -> Performance | None:
+    wanted = [each for each in task.wants if _measures(each)]
+    if not wanted:
+        return None
+    summarize: SummarizeTimes = load(handed().performance, "times")
+    return summarize(wanted, session)
+
+
+def _list_measuring_devices(task: Task, session: Session) -> Iterable[DeviceIdentity]:
+    wanted = [each for each in task.wants if _measures(each)]
+    if not wanted:
+        return ()
+    find: Callable[[Iterable[str], Session], Iterable[DeviceIdentity]] = load(
+        handed().measuring_devices, "times"
+    )
+    return find(wanted, session)
 
 
 def _stage_checks(judged: Task, session: Session) -> Iterator[Check]:

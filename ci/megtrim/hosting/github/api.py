@@ -16,8 +16,8 @@ from urllib.parse import urlencode, urljoin, urlsplit
 import requests
 import urllib3
 
-from megtrim.hosting.github.runner import one_line
 from megtrim.libs.util.errors import InfrastructureFailure, InputError
+from megtrim.libs.util.wording import one_line
 
 MOST_TRIES = 5
 LONGEST_PAUSE_S = 120.0

@@ -12,10 +12,10 @@ from typing import Annotated
 from pydantic import AwareDatetime, Field, TypeAdapter, ValidationError
 
 from megtrim.hosting.github.api import Api
-from megtrim.hosting.github.event import Commit, at
-from megtrim.hosting.github.runner import one_line
 from megtrim.libs.util.errors import InputError
 from megtrim.libs.util.value import Value
+from megtrim.libs.util.wording import one_line
+from megtrim.places.github_event import Commit, at
 
 _MOST_ARTIFACTS = 1000
 _LARGEST_ARCHIVE_BYTES = 64 * 1024 * 1024

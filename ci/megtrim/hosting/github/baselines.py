@@ -21,12 +21,11 @@ from megtrim.core.size.budgets import Baseline
 from megtrim.hosting.github.api import Api, find_at, text_at
 from megtrim.hosting.github.artifacts import StoredArtifact, download, list_artifacts
 from megtrim.hosting.github.commits import fetch_head, is_ancestor
-from megtrim.hosting.github.event import Event
-from megtrim.hosting.github.runner import one_line
 from megtrim.libs.util.errors import InfrastructureFailure, InputError
 from megtrim.libs.util.input_files import decode
 from megtrim.libs.util.value import Value
-from megtrim.libs.util.wording import COMMIT_DIGEST, count
+from megtrim.libs.util.wording import COMMIT_DIGEST, count, one_line
+from megtrim.places.github_event import Event
 
 SIZES_FILE = "sizes.json"
 _MOST_TRIES = 5

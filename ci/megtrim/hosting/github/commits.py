@@ -5,9 +5,8 @@ from typing import Any
 from urllib.parse import quote
 
 from megtrim.hosting.github.api import Api, NotFound, find_at, raise_odd_answer, text_at
-from megtrim.hosting.github.runner import one_line
 from megtrim.libs.util.errors import InfrastructureFailure
-from megtrim.libs.util.wording import COMMIT_DIGEST
+from megtrim.libs.util.wording import COMMIT_DIGEST, one_line
 from megtrim.times.nights.history import MeasuredCommit
 
 _TIME = re.compile(r"[0-9]{4}(?:-[0-9]{2}){2}T(?:[0-9]{2}:){2}[0-9]{2}Z", re.ASCII)

@@ -5,9 +5,9 @@ from urllib.parse import quote
 
 from megtrim.core.evidence.evidence import PendingReason
 from megtrim.hosting.github.api import Api, find_at
-from megtrim.hosting.github.event import Event
 from megtrim.libs.util.errors import InfrastructureFailure
 from megtrim.libs.util.value import Value
+from megtrim.places.github_event import Event
 
 SHORTEST_PAUSE_S = 1.0
 LONGEST_PAUSE_S = 30.0

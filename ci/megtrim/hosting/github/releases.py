@@ -11,9 +11,9 @@ from typing import Any
 from urllib.parse import quote
 
 from megtrim.hosting.github.api import Api, find_at, number_at, raise_odd_answer, text_at
-from megtrim.hosting.github.runner import one_line
 from megtrim.libs.util.errors import InfrastructureFailure, MegtrimError, ProductFailure
 from megtrim.libs.util.value import Value
+from megtrim.libs.util.wording import one_line
 
 _MARK = "<!-- megtrim:release:v1 -->"
 """Ends the text of each release that this module makes: drafts of people stay theirs."""

@@ -85,13 +85,6 @@ def _append(env: Mapping[str, str], variable: str, text: str) -> None:
         raise cannot_write(path, error) from None
 
 
-def one_line(text: str, *, most: int = 300) -> str:
-    """Make untrusted text safe for a log: one line, printable, not a command of a runner."""
-    line = "".join(c if c.isprintable() else " " for c in text[: 4 * most])
-    line = " ".join(line.split()).replace("##[", "# #[").replace("::", ": :")
-    return line if len(line) <= most else f"{line[: most - 1]}…"
-
-
 def parse_build_runner(text: str) -> tuple[str, ...]:
     """Return the labels of the runner that a workflow's input asks for. Raises InputError.
 

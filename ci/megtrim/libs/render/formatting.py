@@ -66,3 +66,11 @@ def _pad(cell: str, width: int, *, left: bool) -> str:
 def _measure(cell: str) -> int:
     """A Chinese character takes two columns of a terminal."""
     return len(cell) + sum(east_asian_width(character) in "WF" for character in cell)
+
+
+def milliseconds(time_ms: float) -> str:
+    """Show at least four digits that count: ``5.213``, ``1,821``."""
+    if time_ms >= 1000:
+        return f"{time_ms:,.0f}"
+    digits = 1 if time_ms >= 100 else 2 if time_ms >= 10 else 3
+    return f"{time_ms:.{digits}f}"

@@ -44,3 +44,10 @@ def _escape(match: re.Match[str]) -> str:
         return match[0]
     units = match[0].encode("utf-16-be", "surrogatepass")
     return "".join(f"\\u{units[at : at + 2].hex()}" for at in range(0, len(units), 2))
+
+
+def one_line(text: str, *, most: int = 300) -> str:
+    """Make untrusted text safe for a log: one line, printable, not a command of a runner."""
+    line = "".join(c if c.isprintable() else " " for c in text[: 4 * most])
+    line = " ".join(line.split()).replace("##[", "# #[").replace("::", ": :")
+    return line if len(line) <= most else f"{line[: most - 1]}…"

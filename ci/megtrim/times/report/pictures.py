@@ -19,6 +19,7 @@ from megtrim.core.verdict.performance import (
     TrimmingRow,
     VariantTime,
 )
+from megtrim.libs.render.formatting import milliseconds
 from megtrim.libs.render.markup import one_line
 from megtrim.libs.render.scale import (
     Join,
@@ -32,13 +33,7 @@ from megtrim.libs.render.scale import (
 )
 from megtrim.libs.util.value import Value
 from megtrim.libs.util.wording import count
-from megtrim.times.report.tables import (
-    direction,
-    find_ratio,
-    find_time,
-    milliseconds,
-    time_with_interval,
-)
+from megtrim.times.report.tables import direction, find_ratio, find_time, time_with_interval
 
 MOST_BARS = 60
 _MOST_TIME_PICTURES = 40

@@ -18,7 +18,7 @@ from megtrim.core.verdict.performance import (
     check_status,
     summarize,
 )
-from megtrim.libs.render.formatting import align_columns
+from megtrim.libs.render.formatting import align_columns, milliseconds
 from megtrim.libs.render.markup import (
     MOST_ROWS,
     bounded_table,
@@ -218,14 +218,6 @@ def _terminal_row(line: TimeCells) -> tuple[str, ...]:
 
 def _markdown_row(line: TimeCells) -> tuple[str, ...]:
     return (*map(code, line.names), *line.numbers, f"{line.sign} {prose(_result(line))}")
-
-
-def milliseconds(time_ms: float) -> str:
-    """Show at least four digits that count: ``5.213``, ``1,821``."""
-    if time_ms >= 1000:
-        return f"{time_ms:,.0f}"
-    digits = 1 if time_ms >= 100 else 2 if time_ms >= 10 else 3
-    return f"{time_ms:.{digits}f}"
 
 
 def time_with_interval(time: StageTime) -> str:

@@ -8,7 +8,10 @@ import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from megtrim.core.config.caller_workflows import (
+from megtrim.core.config.document import parse_document
+from megtrim.core.config.load import LoadedConfig, load_config
+from megtrim.core.config.templates import StarterModel, model_files, starter
+from megtrim.hosting.caller_texts import (
     FORKS,
     NIGHT,
     REFRESH,
@@ -20,9 +23,6 @@ from megtrim.core.config.caller_workflows import (
     parse_kit,
     workflows,
 )
-from megtrim.core.config.document import parse_document
-from megtrim.core.config.load import LoadedConfig, load_config
-from megtrim.core.config.templates import StarterModel, model_files, starter
 from megtrim.libs.util.errors import InputError
 
 SHA = "0123456789abcdef0123456789abcdef01234567"

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from megtrim.hosting.github.api import Api
-from megtrim.hosting.github.event import Event
+from megtrim.places.github_event import Event
 
 TOKEN = "ghs_0123456789abcdef"
 NOW_S = 1_800_000_000.0

@@ -19,9 +19,9 @@ from megtrim.core.size.baseline import dump_sizes
 from megtrim.core.size.budgets import Baseline
 from megtrim.hosting.github.artifacts import read_archive as read_files
 from megtrim.hosting.github.baselines import Base, BaselineSource, FoundBaseline, find
-from megtrim.hosting.github.event import Event, PullRequest
 from megtrim.libs.util.errors import InputError
 from megtrim.libs.util.strict_json import dump
+from megtrim.places.github_event import Event, PullRequest
 from support.github_double import GithubDouble
 from support.github_state import Repository, zipped
 from unit.hosting.github.support import Asking, asking, make_event

@@ -11,11 +11,11 @@ from megtrim.hosting.github.runner import (
     add_summary,
     annotation,
     describe_fork,
-    one_line,
     parse_build_runner,
     write_output,
 )
 from megtrim.libs.util.errors import InfrastructureFailure, InputError
+from megtrim.libs.util.wording import one_line
 
 CUT = "\n\n_The rest does not fit a job summary; the report holds all of it._\n"
 

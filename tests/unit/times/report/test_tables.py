@@ -11,6 +11,7 @@ from megtrim.core.timing.spec import PerformanceStatus
 from megtrim.core.timing.times import Answer, ratio_with_interval
 from megtrim.core.verdict.join import join
 from megtrim.core.verdict.performance import Performance
+from megtrim.libs.render.formatting import milliseconds
 from megtrim.times.report import tables
 from megtrim.times.report.pictures import (
     HISTORY_HEIGHT,
@@ -19,13 +20,7 @@ from megtrim.times.report.pictures import (
     size_speed_pictures,
     time_pictures,
 )
-from megtrim.times.report.tables import (
-    PROPERTIES_LIMIT,
-    direction,
-    milliseconds,
-    properties,
-    time_with_interval,
-)
+from megtrim.times.report.tables import PROPERTIES_LIMIT, direction, properties, time_with_interval
 from unit.core.report.test_html import Page
 from unit.core.verdict.examples import HOSTILE, facts, passing
 from unit.core.verdict.performance_examples import (

@@ -14,7 +14,6 @@ from megtrim.core.build_spec import Toolchain
 from megtrim.core.chain.filenames import SYSROOTS_FOLDER
 from megtrim.core.chain.result_store import Store
 from megtrim.core.cli.environment import CACHE_INPUT, CACHE_OWN, CACHE_SECRET, read_cache_variables
-from megtrim.hosting.github.event import read_event
 from megtrim.libs.util.environment import CCACHE
 from megtrim.libs.util.errors import InputError
 from megtrim.libs.util.files import guard_write
@@ -24,6 +23,7 @@ from megtrim.places.compile.images.container_runner import ContainerRunner, Moun
 from megtrim.places.compile.images.docker import DockerClient
 from megtrim.places.compile.projects.cmake import compiler_cache
 from megtrim.places.compile.projects.cmake.compiler_cache import CompilerCache
+from megtrim.places.github_event import read_event
 
 _OF_THE_IMAGE = frozenset(
     ("bin", "dev", "etc", "lib", "lib32", "lib64", "libx32", "proc", "run", "sbin", "sys", "usr")

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 from typing import BinaryIO
 
-from megtrim.hosting.origin import ask_git
+from megtrim.core.cli.session.origin import ask_git
 from megtrim.libs.util.process import ProcessRunner
 from megtrim.libs.util.value import Value
 

@@ -15,12 +15,12 @@ from megtrim.core.chain.made_of import MadeOf, leave_out, list_changed
 from megtrim.core.chain.result_store import code_digest
 from megtrim.core.chain.session import Session
 from megtrim.core.checks.invocation import Options
+from megtrim.core.cli.session.origin import find_top
 from megtrim.core.cli.session.preflight import list_written_files
 from megtrim.core.config.load import LoadedConfig
 from megtrim.engines.megengine.regions.keepset import KeepSet
 from megtrim.engines.megengine.regions.keepset_files import find_files, read_folder, read_keep_set
 from megtrim.engines.sample import find_embedded_source
-from megtrim.hosting.origin import find_top
 from megtrim.libs.util.errors import InputError
 from megtrim.libs.util.process import ProcessRunner
 from megtrim.places.compile.projects.checkout import Checkout, digest_of

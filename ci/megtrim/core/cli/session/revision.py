@@ -3,10 +3,9 @@
 from collections.abc import Callable
 
 from megtrim.core.config.problems import closest
-from megtrim.hosting.github.runner import one_line
 from megtrim.libs.util.errors import InputError
 from megtrim.libs.util.value import Value
-from megtrim.libs.util.wording import count
+from megtrim.libs.util.wording import count, one_line
 
 Ask = Callable[..., str | None]
 _HINT = "name a commit, tag or branch, such as origin/main"

@@ -2,7 +2,7 @@
 
 import os
 import platform
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import replace
 from pathlib import Path
 
@@ -39,6 +39,7 @@ from megtrim.core.cli.session.device_specs import (
     sysroot_of,
 )
 from megtrim.core.cli.session.made_of import gather
+from megtrim.core.cli.session.origin import explain_refusal, is_in_git, list_untracked, read_origin
 from megtrim.core.cli.session.preflight import (
     expect_known_folders,
     expect_known_options,
@@ -49,6 +50,7 @@ from megtrim.core.cli.session.preflight import (
 )
 from megtrim.core.config.load import LoadedConfig, load_config
 from megtrim.core.evidence.evidence import JobPurpose, read_brought
+from megtrim.core.parts import handed, load
 from megtrim.core.size import stage as size
 from megtrim.core.size.history import SIZE_FILES, SizeTrend, make_trends
 from megtrim.core.trim import committed_keepset
@@ -57,8 +59,6 @@ from megtrim.core.trim.results import BuildResult, ReduceResult
 from megtrim.engines import kinds as engine_kinds
 from megtrim.engines.kinds import Engine
 from megtrim.engines.sample import find_embedded_source
-from megtrim.hosting.origin import explain_refusal, is_in_git, list_untracked, read_origin
-from megtrim.lab.jobs import pack
 from megtrim.libs.history.folder import read_folder
 from megtrim.libs.util.console import Console
 from megtrim.libs.util.environment import describe_ignored
@@ -75,6 +75,9 @@ from megtrim.places.devices import qemu, relocation_support
 from megtrim.places.devices.counting import CountingEmulator
 from megtrim.places.devices.device import Device
 
+KeepReached = Callable[[Options, LoadedConfig, Console], LoadedConfig]
+LeaveSizes = Callable[[Options, LoadedConfig, Origin, MadeOf | None, ProcessRunner, Console], Path]
+
 
 def open_session(options: Options, *, writes: bool = True) -> Session:
     """``writes``: whether anything goes to ``--out``."""
@@ -86,8 +89,7 @@ def open_session(options: Options, *, writes: bool = True) -> Session:
     script = loaded.config.toolchain.kind == "ndk"
     expect_plain(options.results, "--out", script=script, hint="name another folder of results")
     if options.reached:
-        from megtrim.core.cli.session.reached import keep_reached  # with releases
-
+        keep_reached: KeepReached = load(handed().reached, "releases")
         loaded = keep_reached(options, loaded, console)
     expect_usable_files(loaded)
     if not (options.quick or options.committed):
@@ -145,10 +147,16 @@ def open_session(options: Options, *, writes: bool = True) -> Session:
     applications.expect_buildable(session)
     for warning in (*warnings, *applications.warn_of_libraries(session)):
         console.warn(warning)
-    pack.expect_packable(session)
+    _expect_usable_by_parts(session)
     switches.expect_switchable(session, variants.make_spec(session, Variant.PLAIN, {}))
     size_options.expect_usable(session)
     return session
+
+
+def _expect_usable_by_parts(session: Session) -> None:
+    for place in handed().preflights:
+        expect: Callable[[Session], None] = load(place, "its checks")
+        expect(session)
 
 
 def settle_baseline(
@@ -169,8 +177,7 @@ def settle_baseline(
         made_of = gather(loaded, options, origin, trees, toolchain, processes)
     if options.against is None:
         return options, made_of
-    from megtrim.core.cli.session.against import leave_sizes  # with requests
-
+    leave_sizes: LeaveSizes = load(handed().against, "--against")
     baseline = leave_sizes(options, loaded, origin, made_of, processes, console)
     return replace(options, baseline=baseline), made_of
 

@@ -18,6 +18,7 @@ from megtrim.core.cli.echo import open_console, show
 from megtrim.core.cli.environment import open_processes
 from megtrim.core.cli.options import PATH, artifact_option
 from megtrim.core.cli.session.job_summary import COMMENT_FILE, confirm_origin, read_page
+from megtrim.core.cli.session.origin import read_event_origin
 from megtrim.core.config.config_id import DEFAULT_CONFIG
 from megtrim.core.evidence.evidence import (
     EVIDENCE_FILE,
@@ -36,7 +37,6 @@ from megtrim.core.verdict.model import Verdict, parse_verdict, to_json
 from megtrim.hosting.cli.evidence.pack import proofs_option, read_proofs
 from megtrim.hosting.cli.gate import NOTHING_LEFT
 from megtrim.hosting.github.runner import describe_fork, parse_build_runner
-from megtrim.hosting.origin import read_event_origin
 from megtrim.lab.evidence.bundle import BUNDLE_FILE, Bundle, read_bundle
 from megtrim.lab.evidence.times import TimesJudge, read_times
 from megtrim.lab.jobs.join import DeviceFindings, join, join_times

@@ -30,12 +30,13 @@ from megtrim.core.size.baseline import dump_sizes, load_sizes
 from megtrim.core.size.budgets import Baseline
 from megtrim.hosting.cli.github.client import open_job
 from megtrim.hosting.github.baselines import Base, BaselineSource, FoundBaseline, find
-from megtrim.hosting.github.runner import one_line, write_output
+from megtrim.hosting.github.runner import write_output
 from megtrim.libs.util.errors import EXIT_PASS, InfrastructureFailure, Interrupted, MegtrimError
 from megtrim.libs.util.files import guard_write, write_atomically
 from megtrim.libs.util.input_files import read_text
 from megtrim.libs.util.json_text import LARGEST_DOCUMENT
 from megtrim.libs.util.strict_json import dump, load
+from megtrim.libs.util.wording import one_line
 
 FOLDER = "baseline"
 WANTED_FILE = "wanted.json"

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 from megtrim.core.chain.filenames import VERDICT_FILE
 from megtrim.core.cli.environment import open_processes
 from megtrim.hosting.github.api import Api
-from megtrim.hosting.github.event import Event, read_event
-from megtrim.hosting.github.runner import one_line
 from megtrim.libs.util.errors import InputError
 from megtrim.libs.util.input_files import read_text
 from megtrim.libs.util.json_text import LARGEST_DOCUMENT
+from megtrim.libs.util.wording import one_line
+from megtrim.places.github_event import Event, read_event
 
 if TYPE_CHECKING:
     from megtrim.core.verdict.model import Verdict

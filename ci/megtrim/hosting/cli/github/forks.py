@@ -15,18 +15,18 @@ from megtrim.core.checks.invocation import REPORT_ARTIFACT
 from megtrim.core.cli.echo import open_console
 from megtrim.core.cli.options import config_path_option, examples, needs_token, to_option
 from megtrim.core.cli.session.job_summary import read_page
+from megtrim.core.cli.session.origin import read_event_origin
 from megtrim.core.config.config_id import choose, suffix_of
 from megtrim.core.report.comment import Links, render_joint
 from megtrim.hosting.cli.github.client import open_job
 from megtrim.hosting.cli.github.publish import join_toolchains, judge_report, write_comment
 from megtrim.hosting.github.api import Api, find_at, text_at
 from megtrim.hosting.github.artifacts import download, list_artifacts
-from megtrim.hosting.github.event import Event, PullRequest, pull_request_of
-from megtrim.hosting.github.runner import one_line
-from megtrim.hosting.origin import read_event_origin
 from megtrim.libs.util.errors import EXIT_PASS, InputError
 from megtrim.libs.util.files import write_atomically
 from megtrim.libs.util.limits import ENDING_FILE
+from megtrim.libs.util.wording import one_line
+from megtrim.places.github_event import Event, PullRequest, pull_request_of
 
 _SHOWN = (VERDICT_FILE, ENDING_FILE)
 """What a report holds as data; its comment.md could say anything."""

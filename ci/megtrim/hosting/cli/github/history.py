@@ -45,9 +45,8 @@ from megtrim.hosting.github.commits import (
     is_ancestor,
     list_rewrites,
 )
-from megtrim.hosting.github.event import Event, read_event
 from megtrim.hosting.github.issues import IssueTracker, TrackedIssue
-from megtrim.hosting.github.runner import annotation, one_line, write_output
+from megtrim.hosting.github.runner import annotation, write_output
 from megtrim.libs.history.branch import DataBranch
 from megtrim.libs.history.entries import HistoryEntry, is_future
 from megtrim.libs.util.console import Console
@@ -55,7 +54,8 @@ from megtrim.libs.util.errors import EXIT_PASS, InfrastructureFailure, InputErro
 from megtrim.libs.util.files import write_atomically
 from megtrim.libs.util.process import ProcessRunner
 from megtrim.libs.util.strict_json import dump
-from megtrim.libs.util.wording import COMMIT_DIGEST
+from megtrim.libs.util.wording import COMMIT_DIGEST, one_line
+from megtrim.places.github_event import Event, read_event
 from megtrim.times.cli.history import load_run
 from megtrim.times.nights.issue_actions import (
     IssueAction,

@@ -8,8 +8,9 @@ from megtrim.core.cli.echo import open_console, show
 from megtrim.core.cli.environment import open_processes
 from megtrim.core.cli.options import PATH, config_option, examples, outputs
 from megtrim.core.config.load import load_config
-from megtrim.hosting.github.runner import one_line, write_output
+from megtrim.hosting.github.runner import write_output
 from megtrim.libs.util.errors import EXIT_PASS, InputError
+from megtrim.libs.util.wording import one_line
 from megtrim.places.compile.images import docker as images
 from megtrim.places.compile.images.docker import DockerClient, expect_fixed, is_fixed
 

@@ -10,14 +10,13 @@ from megtrim.core.checks.invocation import Invocation
 from megtrim.core.cli.echo import open_console, show, show_command
 from megtrim.core.cli.environment import open_processes
 from megtrim.core.cli.options import PATH, config_path_option, examples, needs_token, outputs
-from megtrim.core.config.caller_workflows import DEVICE_ENVIRONMENT, warn_of_environment
 from megtrim.core.config.config_id import id_of
 from megtrim.core.evidence.evidence import PendingReason, expect_configuration
 from megtrim.core.report.keepset_diff import Proposal, body
 from megtrim.engines.megengine.regions.keepset import KeepSet
 from megtrim.engines.megengine.regions.keepset_files import dump_folder, parse_folder, read_folder
+from megtrim.hosting.caller_texts import DEVICE_ENVIRONMENT, warn_of_environment
 from megtrim.hosting.cli.github.client import open_job, read_verdict
-from megtrim.hosting.github.event import Event
 from megtrim.hosting.github.jobs import PollingLimits, WaitResult, is_open
 from megtrim.hosting.github.jobs import wait as wait_for_jobs
 from megtrim.hosting.github.proposal import (
@@ -26,7 +25,7 @@ from megtrim.hosting.github.proposal import (
     PullRequestProposer,
     PullRequestState,
 )
-from megtrim.hosting.github.runner import annotation, one_line, write_output
+from megtrim.hosting.github.runner import annotation, write_output
 from megtrim.libs.render.markup import code
 from megtrim.libs.util.console import Console
 from megtrim.libs.util.errors import (
@@ -36,6 +35,8 @@ from megtrim.libs.util.errors import (
     Interrupted,
     MegtrimError,
 )
+from megtrim.libs.util.wording import one_line
+from megtrim.places.github_event import Event
 
 _BY_ITSELF = "They start by themselves: this pull request was opened with a token of its own."
 _BY_DISPATCH = (

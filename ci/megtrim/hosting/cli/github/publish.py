@@ -18,6 +18,7 @@ from megtrim.core.cli.echo import open_console, show, show_command
 from megtrim.core.cli.environment import open_processes
 from megtrim.core.cli.options import PATH, artifact_option, config_path_option, examples, outputs
 from megtrim.core.cli.session.job_summary import COMMENT_FILE, confirm_origin, read_page
+from megtrim.core.cli.session.origin import read_event_origin
 from megtrim.core.config.config_id import choose, is_inside, split, suffix_of
 from megtrim.core.evidence.evidence import expect_configuration
 from megtrim.core.report.annotations import Annotation
@@ -27,15 +28,14 @@ from megtrim.hosting.cli.gate import read_report
 from megtrim.hosting.cli.github.client import open_api
 from megtrim.hosting.github import runner
 from megtrim.hosting.github.api import Api
-from megtrim.hosting.github.event import Event, pull_request_of, read_event
 from megtrim.hosting.github.issues import key_of, upsert
-from megtrim.hosting.github.runner import one_line
-from megtrim.hosting.origin import read_event_origin
 from megtrim.libs.render.markup import block
 from megtrim.libs.util import limits
 from megtrim.libs.util.console import Console
 from megtrim.libs.util.errors import EXIT_PASS, InputError, MegtrimError, worst_exit_code
 from megtrim.libs.util.files import write_atomically
+from megtrim.libs.util.wording import one_line
+from megtrim.places.github_event import Event, pull_request_of, read_event
 
 T = TypeVar("T")
 

@@ -8,13 +8,13 @@ from megtrim.core.build_spec import Toolchain
 from megtrim.core.chain.made_of import MadeOf
 from megtrim.core.checks.invocation import Options
 from megtrim.core.cli.session.made_of import gather
+from megtrim.core.cli.session.origin import read_origin
 from megtrim.core.cli.session.setup import settle_baseline
 from megtrim.core.config.load import LoadedConfig, load_config
 from megtrim.core.size.baseline import dump_sizes, load_sizes
 from megtrim.core.size.budgets import Baseline
 from megtrim.core.size.growth.causes import InputPrint
 from megtrim.core.size.passes import keep_pass
-from megtrim.hosting.origin import read_origin
 from megtrim.libs.util.console import Console
 from megtrim.libs.util.process import ProcessRunner
 from megtrim.places.compile.projects import checkout

@@ -15,6 +15,7 @@ from megtrim.core.build_spec import Origin
 from megtrim.core.cli.session import starter
 from megtrim.core.cli.session.each_toolchain import each_toolchain
 from megtrim.core.cli.session.job_summary import SummaryPage, read_page
+from megtrim.core.cli.session.origin import is_in_git, read_event_origin, read_origin
 from megtrim.core.cli.session.starter import find_missing, plan_starter, write_files
 from megtrim.core.config.load import load_config
 from megtrim.core.evidence.fields import EarlyExit
@@ -22,7 +23,6 @@ from megtrim.core.report.annotations import Level
 from megtrim.core.report.comment import Links, render
 from megtrim.core.verdict.model import to_json
 from megtrim.engines.megengine.models.facts import Variable
-from megtrim.hosting.origin import is_in_git, read_event_origin, read_origin
 from megtrim.libs.util.errors import InfrastructureFailure, InputError, Interrupted, MegtrimError
 from megtrim.libs.util.process import ProcessRunner
 from megtrim.libs.util.strict_json import dump

@@ -245,7 +245,7 @@ class World:
             for name, value in self.patches.items():
                 patched.enter_context(patch(name, value))
             return {
-                task.id: stages.MODULES[task.stage].inputs(task, self.session)
+                task.id: stages.find_module(task.stage).inputs(task, self.session)
                 for task in self.tasks
             }
 

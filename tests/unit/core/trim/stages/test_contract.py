@@ -16,10 +16,10 @@ from functools import cached_property
 import pytest
 from pydantic import BaseModel
 
-from megtrim.core import stages
 from megtrim.core.build_spec import Toolchain
 from megtrim.core.chain.result_store import MEASURED
 from megtrim.core.chain.session import Session
+from megtrim.core.chain.graph import Stage
 from megtrim.core.chain.stage_result import StageResult
 from megtrim.core.checks.invocation import Options
 from megtrim.core.config.model import Config
@@ -191,7 +191,7 @@ def test_every_stage_is_in_it(contract: Contract) -> None:
         if contract.labels[name][task.id]
     }
 
-    assert named == set(stages.MODULES)
+    assert named == set(Stage)
 
 
 def test_every_key_of_the_configuration_is_in_it() -> None:

@@ -17,10 +17,10 @@ from megtrim.hosting.cli.github import baseline as github_baseline
 from megtrim.hosting.cli.github.artifacts import LARGEST_BYTES, MOST_LOGS
 from megtrim.hosting.cli.github.client import open_api, read_runs, read_verdict
 from megtrim.hosting.github.api import Forbidden
-from megtrim.hosting.github.event import read_event
 from megtrim.libs.history.folder import append_to_folder
 from megtrim.libs.util.errors import InfrastructureFailure, InputError, Interrupted, ProductFailure
 from megtrim.libs.util.strict_json import dump
+from megtrim.places.github_event import read_event
 from support.history_entries import make_run
 from unit.core.cli.support import Answer, Shell
 from unit.hosting.cli.github.job import Job

@@ -13,12 +13,11 @@ from typing import Annotated, Any, TypeVar
 from pydantic import AliasChoices, AliasPath, Field, PlainValidator, TypeAdapter, ValidationError
 from pydantic_core import PydanticCustomError
 
-from megtrim.hosting.github.runner import one_line
 from megtrim.libs.util.errors import InfrastructureFailure, InputError
 from megtrim.libs.util.input_files import read_bytes
 from megtrim.libs.util.strict_json import show_path
 from megtrim.libs.util.value import Value
-from megtrim.libs.util.wording import COMMIT_DIGEST
+from megtrim.libs.util.wording import COMMIT_DIGEST, one_line
 
 LARGEST_EVENT_BYTES = 32 * 1024 * 1024
 """GitHub's own payloads end at 25 MB."""

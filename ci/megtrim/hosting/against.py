@@ -12,6 +12,7 @@ from megtrim.core.chain.made_of import MadeOf, find_difference
 from megtrim.core.checks.invocation import Options
 from megtrim.core.cli.clock import read_now
 from megtrim.core.cli.session.commit_files import CommitFiles
+from megtrim.core.cli.session.origin import ask_git, explain_refusal, find_top
 from megtrim.core.cli.session.revision import Ask, Revision, resolve
 from megtrim.core.config.load import LoadedConfig
 from megtrim.core.size.baseline import dump_sizes, parse_sizes
@@ -19,14 +20,13 @@ from megtrim.core.size.budgets import Baseline
 from megtrim.core.size.passes import list_pass_files, read_made_of, read_pass
 from megtrim.hosting.github.api import Api, number_at, text_at
 from megtrim.hosting.github.baselines import BaselineSource, find
-from megtrim.hosting.github.event import Event
-from megtrim.hosting.github.runner import one_line
-from megtrim.hosting.origin import ask_git, explain_refusal, find_top
 from megtrim.libs.util.console import Console
 from megtrim.libs.util.errors import InfrastructureFailure, InputError
 from megtrim.libs.util.files import write_atomically
 from megtrim.libs.util.owned_folders import refuse
 from megtrim.libs.util.process import ProcessRunner
+from megtrim.libs.util.wording import one_line
+from megtrim.places.github_event import Event
 
 _ARTIFACT = "megtrim-baseline"
 _REMOTE = re.compile(

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from megtrim.core.checks.invocation import Options
-from megtrim.core.cli.session.reached import keep_reached
 from megtrim.core.config.load import LoadedConfig, load_config
 from megtrim.libs.util.console import Console
 from megtrim.libs.util.errors import InputError
+from megtrim.ship.cli.reached import keep_reached
 from unit.ship.crashes.made_programs import ID, STUB_AT, program
 from unit.ship.release.examples import write_release
 

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from megtrim.hosting.github import event as module
-from megtrim.hosting.github.event import Event, PullRequest, pull_request_of, read_event
 from megtrim.libs.util.errors import InfrastructureFailure, InputError
+from megtrim.places import github_event as module
+from megtrim.places.github_event import Event, PullRequest, pull_request_of, read_event
 from unit.hosting.github.support import BASE, HEAD, MERGE, environment, payload, pull_request
 
 NUMBER = "a positive whole number"

@@ -8,10 +8,10 @@ import pytest
 
 from megtrim.core.build_spec import Origin
 from megtrim.core.checks.invocation import Options
-from megtrim.core.cli.session.against import ask_github
 from megtrim.core.cli.session.revision import Revision
 from megtrim.core.size.baseline import dump_sizes
 from megtrim.core.size.budgets import Baseline
+from megtrim.hosting.against import ask_github
 from megtrim.libs.util.errors import InfrastructureFailure, InputError
 from megtrim.libs.util.process import ProcessRunner
 from support.github_double import GithubDouble

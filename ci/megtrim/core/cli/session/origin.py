@@ -9,10 +9,10 @@ from pathlib import Path, PurePosixPath
 
 from megtrim.core.build_spec import Origin
 from megtrim.core.config.config_id import is_inside
-from megtrim.hosting.github.event import Event, read_event
 from megtrim.libs.util import git_reading
 from megtrim.libs.util.errors import MegtrimError
 from megtrim.libs.util.process import ProcessRunner
+from megtrim.places.github_event import Event, read_event
 
 _NAME = re.compile(r"(?!\.)[A-Za-z0-9_.-]{1,100}", re.ASCII)
 _NUMBER = re.compile(r"[1-9][0-9]{0,9}", re.ASCII)

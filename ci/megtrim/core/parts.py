@@ -1,0 +1,57 @@
+"""What parts hand the core: where it finds what they add, as text, so that nothing is loaded early.
+
+The core imports no part. Who starts megtrim hands them in, once, before anything else.
+"""
+
+import pkgutil
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from megtrim.libs.util.errors import InputError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parts:
+    """Each place is ``module:attribute`` or ``module`` below ``megtrim``; empty: no part has it."""
+
+    stages: Mapping[str, str] = field(default_factory=dict)
+    """By stage: the module of it."""
+    preflights: tuple[str, ...] = ()
+    """Each takes a session that is about to start, and raises InputError if it must not."""
+    performance: str = ""
+    """Takes the wanted tasks and the session: what a verdict holds of times, or None."""
+    measuring_devices: str = ""
+    """Takes the wanted tasks and the session: the devices that times were taken on."""
+    times_tables: str = ""
+    """A module: times in reports, as tables."""
+    times_page: str = ""
+    """Takes what a verdict holds of times: values for the template of the page."""
+    callers: str = ""
+    """Takes what `megtrim init` was asked about workflows: a plan of their files."""
+    reached: str = ""
+    """Takes options, configuration and console: a configuration that keeps what was reached."""
+    against: str = ""
+    """Leaves the sizes of the commit that `--against` names, and returns their file."""
+
+
+class _Hands:
+    """What was handed in; nothing before that."""
+
+    parts = Parts()
+
+
+def hand_in(parts: Parts) -> None:
+    _Hands.parts = parts
+
+
+def handed() -> Parts:
+    return _Hands.parts
+
+
+def load(place: str, what: str) -> Any:
+    """Return what is at a place. Raises InputError where no part has handed ``what`` in."""
+    if not place:
+        msg = f"this megtrim was put together without the part for {what}"
+        raise InputError(msg, hint="install the whole of megtrim, or leave it out")
+    return pkgutil.resolve_name(f"megtrim.{place}")
