@@ -21,6 +21,7 @@ from pathlib import Path
 from scipy.stats import spearmanr
 
 from megtrim.core.size.counted import LENGTHS, Count
+from megtrim.engines.megengine.experiment import Backend, Experiment
 from megtrim.engines.megengine.experiments import EXPERIMENTS
 from megtrim.engines.megengine.load_and_run.timing_log import read_timing_log
 from megtrim.engines.sample import SampleEngine, find_embedded_source
@@ -45,7 +46,6 @@ from megtrim.times.experiments.commands import (
     make_commands,
     why_not,
 )
-from megtrim.times.experiments.experiment import Backend, Experiment
 
 ITERATIONS = 60
 PROCESSES = 12

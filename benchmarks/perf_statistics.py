@@ -36,11 +36,11 @@ import numpy as np
 from perf_processes import CPUS, Program, calibrate_engine, compile_work
 from scipy import stats
 
-from megtrim.core.timing.spec import Criterion, SamplingPlan
+from megtrim.core.timing.spec import Criterion
 from megtrim.core.timing.times import Answer, RatioResult
 from megtrim.libs.util.process import Command, ProcessRunner
 from megtrim.times.comparison import Pair, compare_at_looks, match_pairs
-from megtrim.times.experiments.contest import Sample
+from megtrim.times.experiments.contest import Sample, SamplingPlan
 from megtrim.times.measuring.timing_runs import plan_turns
 
 HERE = Path(__file__).parent

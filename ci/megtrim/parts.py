@@ -1,14 +1,23 @@
 """The parts of megtrim, and what each hands the core: the one place that knows them all."""
 
-from megtrim.core.parts import Parts
+from megtrim.core.parts import Parts, PartVerb
 
 PARTS = Parts(
+    verbs=(
+        PartVerb(name="explain", place="ship.cli.explain:explain", after="probe"),
+        PartVerb(name="export", place="ship.cli.release:export", after="clean"),
+        PartVerb(name="release", place="ship.cli.group:release", after="export"),
+        PartVerb(name="perf", place="times.cli.group:perf", after="release"),
+        PartVerb(name="devices", place="lab.cli.group:devices", after="perf"),
+        PartVerb(name="ci", place="hosting.cli.group:ci", after="stage"),
+    ),
     stages={
         "neighbours": "times.neighbours.stage",
         "count": "times.counts.stage",
         "perf": "times.stage",
     },
     preflights=("lab.jobs.pack:expect_packable",),
+    pools="lab.pool.device_pool",
     performance="times.outcomes:summarize_performance",
     measuring_devices="times.outcomes:list_measuring_devices",
     times_tables="times.report.tables",

@@ -19,14 +19,22 @@ from megtrim.core.timing.spec import (
     TimeStage,
 )
 from megtrim.core.timing.times import Answer, RatioResult
+from megtrim.engines.megengine.experiment import Backend
 from megtrim.engines.megengine.experiments import BASELINE, find_experiments
 from megtrim.engines.sample import SampleEngine, find_embedded_source
 from megtrim.libs.util.process import Command, ProcessRunner
 from megtrim.places.devices.local import Local
 from megtrim.times.comparison import compare_at_looks, match_pairs
 from megtrim.times.experiments.commands import make_commands
-from megtrim.times.experiments.contest import Contest, Contestant, ContestResult, Mark, Sample, Side
-from megtrim.times.experiments.experiment import Backend
+from megtrim.times.experiments.contest import (
+    Contest,
+    Contestant,
+    ContestResult,
+    Mark,
+    Sample,
+    Side,
+    plan_looks,
+)
 from megtrim.times.measuring.timing import measure
 from megtrim.times.measuring.timing_runs import ContestFiles
 
@@ -96,7 +104,7 @@ def hold(
 
 def compare(contest: Contest, result: ContestResult) -> RatioResult:
     pairs = match_pairs(result.samples, BASELINE, RIVAL)
-    seen = compare_at_looks(pairs, contest.criterion, contest.budget.plan)
+    seen = compare_at_looks(pairs, contest.criterion, plan_looks(contest.budget))
     assert seen is not None
     return seen
 

@@ -4,7 +4,7 @@ The core imports no part. Who starts megtrim hands them in, once, before anythin
 """
 
 import pkgutil
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,13 +12,24 @@ from megtrim.libs.util.errors import InputError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PartVerb:
+    name: str
+    place: str
+    after: str
+    """The verb that it follows in the list of all."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Parts:
     """Each place is ``module:attribute`` or ``module`` below ``megtrim``; empty: no part has it."""
 
+    verbs: tuple[PartVerb, ...] = ()
     stages: Mapping[str, str] = field(default_factory=dict)
     """By stage: the module of it."""
     preflights: tuple[str, ...] = ()
     """Each takes a session that is about to start, and raises InputError if it must not."""
+    pools: str = ""
+    """A module: devices that jobs share, and take turns on."""
     performance: str = ""
     """Takes the wanted tasks and the session: what a verdict holds of times, or None."""
     measuring_devices: str = ""
@@ -47,6 +58,17 @@ def hand_in(parts: Parts) -> None:
 
 def handed() -> Parts:
     return _Hands.parts
+
+
+def add_verbs(own: Mapping[str, str], added: Iterable[PartVerb]) -> Mapping[str, str]:
+    """Return the place of each verb, in the order of the list; a lone one comes last."""
+    names = list(own)
+    places = dict(own)
+    for verb in added:
+        at = names.index(verb.after) + 1 if verb.after in places else len(names)
+        names.insert(at, verb.name)
+        places[verb.name] = verb.place
+    return {name: places[name] for name in names}
 
 
 def load(place: str, what: str) -> Any:

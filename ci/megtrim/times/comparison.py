@@ -14,10 +14,17 @@ from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING, TypeAlias
 
-from megtrim.core.timing.spec import Criterion, SamplingPlan, TimeStage
+from megtrim.core.timing.spec import Criterion, TimeStage
 from megtrim.core.timing.times import Answer, RatioResult, Reference, SamplesLeftOut, StageTime
 from megtrim.libs.util.wording import count
-from megtrim.times.experiments.contest import Contest, ContestResult, Mark, Sample
+from megtrim.times.experiments.contest import (
+    Contest,
+    ContestResult,
+    Mark,
+    Sample,
+    SamplingPlan,
+    plan_looks,
+)
 
 if TYPE_CHECKING:
     import numpy as np
@@ -223,7 +230,7 @@ def compare_sides(
     pairs = _pairs_of(contest, result)
     if not pairs:
         return None
-    plan = contest.budget.plan
+    plan = plan_looks(contest.budget)
     seen = compare_at_looks(pairs, contest.criterion, plan, against=against)
     if seen is None:
         seen = compare(pairs, contest.criterion, level=plan.level(0), against=against)
@@ -234,7 +241,7 @@ def compare_sides(
 
 def find_p_value(contest: Contest, result: ContestResult) -> float:
     pairs = _pairs_of(contest, result)
-    return sequential_p_value(pairs, contest.budget.plan) if pairs else 1.0
+    return sequential_p_value(pairs, plan_looks(contest.budget)) if pairs else 1.0
 
 
 def count_left_out(samples: Iterable[Sample]) -> tuple[SamplesLeftOut, ...]:

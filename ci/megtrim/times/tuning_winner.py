@@ -24,6 +24,7 @@ from megtrim.core.config.scenarios import Scenario
 from megtrim.core.timing.spec import LOOKS, PerformanceStatus
 from megtrim.core.timing.times import Answer, RatioResult, Reference
 from megtrim.core.verdict.performance import PerformanceRow
+from megtrim.engines.megengine.experiment import CacheUse, Experiment, ModelFile, Step
 from megtrim.engines.megengine.experiments import EXPERIMENTS
 from megtrim.engines.megengine.load_and_run.arguments import Flag, render_flags, without
 from megtrim.libs.util.errors import InfrastructureFailure, InputError, MegtrimError, ProductFailure
@@ -37,7 +38,6 @@ from megtrim.times.experiments.commands import (
     why_not,
 )
 from megtrim.times.experiments.contest import Side
-from megtrim.times.experiments.experiment import CacheUse, Experiment, ModelFile, Step
 from megtrim.times.measuring.contest_plan import look_at, measure_task, plan_contest
 from megtrim.times.measuring.timing_runs import ContestRuns
 from megtrim.times.outcomes import ContestOutcome, read_outcome

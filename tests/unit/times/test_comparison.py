@@ -14,7 +14,6 @@ from megtrim.core.timing.spec import (
     ContestBudget,
     Criterion,
     PerformanceStatus,
-    SamplingPlan,
     TimeStage,
 )
 from megtrim.core.timing.times import Answer, Reference
@@ -31,12 +30,12 @@ from megtrim.times.comparison import (
     sequential_p_value,
     summarize_stages,
 )
-from megtrim.times.experiments.contest import ContestResult, Mark, Sample
+from megtrim.times.experiments.contest import ContestResult, Mark, Sample, SamplingPlan, plan_looks
 from megtrim.times.measuring.timing_runs import plan_turns
 from unit.times.experiments.test_contest import CONTEST
 
 PLAN = SamplingPlan(looks=(16, 40))
-EIGHT = ContestBudget(rounds=SEARCH_ROUNDS).plan
+EIGHT = plan_looks(ContestBudget(rounds=SEARCH_ROUNDS))
 TIMES = st.floats(min_value=1, max_value=100)
 PAIRS = st.lists(st.tuples(TIMES, TIMES), min_size=8, max_size=30)
 

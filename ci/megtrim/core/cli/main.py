@@ -3,6 +3,7 @@
 import errno
 import io
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 import click
@@ -11,6 +12,7 @@ from megtrim.core.cli.clock import describe_clock
 from megtrim.core.cli.echo import complain
 from megtrim.core.cli.lazy_group import LazyGroup
 from megtrim.core.cli.message_codes import describe_error
+from megtrim.core.parts import add_verbs, handed
 from megtrim.libs.util.errors import (
     DISK_ERRORS,
     EXIT_BUG,
@@ -55,22 +57,28 @@ VERBS = {
     "trim": "core.cli.trim:trim",
     "verify": "core.cli.stage:verify",
     "probe": "core.cli.probe:probe",
-    "explain": "ship.cli.explain:explain",
     "size": "core.cli.main:size",
     "report": "core.cli.stage:report",
     "clean": "core.cli.clean:clean",
-    "export": "ship.cli.release:export",
-    "release": "core.cli.main:release",
-    "perf": "core.cli.main:perf",
-    "devices": "lab.cli.group:devices",
     "model": "core.cli.model:model",
     "stage": "core.cli.main:stage",
-    "ci": "hosting.cli.group:ci",
 }
 
 
+class _MainGroup(LazyGroup):
+    """The core's verbs, and among them those that parts hand in."""
+
+    @property
+    def members(self) -> Mapping[str, str]:
+        return add_verbs(self._own, handed().verbs)
+
+    @members.setter
+    def members(self, own: Mapping[str, str]) -> None:
+        self._own = own
+
+
 @click.group(
-    cls=LazyGroup,
+    cls=_MainGroup,
     members=VERBS,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     help=_ABOUT,
@@ -130,46 +138,6 @@ def size() -> None:
     `show` and `diff` show what the bytes of any file are; they take none of the options, which are
     those of a call without a verb. `why` and `prices` ask a finished trim.
     """
-
-
-@click.group(
-    cls=LazyGroup,
-    members={
-        "list": "times.cli.list:list_experiments",
-        "run": "times.cli.run:run",
-        "compare": "times.cli.history:compare",
-        "history": "times.cli.history:history",
-        "append": "times.cli.history:append",
-        "tune": "times.cli.tune:tune_flags",
-    },
-    epilog="""\b
-Examples:
-  megtrim perf list --experiment nchw88
-  megtrim perf run --experiment nchw88
-  megtrim perf compare 1a2b3c4 5d6e7f8
-  megtrim perf history --since 2026-10-01
-""",
-)
-def perf() -> None:
-    """Measure experiments, compare times, and keep their history."""
-
-
-@click.group(
-    cls=LazyGroup,
-    members={
-        "aar": "ship.cli.release:aar",
-        "build": "ship.cli.release:build",
-        "prove": "ship.cli.release:prove",
-        "verify": "ship.cli.release:verify",
-    },
-    epilog="""\b
-Examples:
-  megtrim release build camera-1.4
-  megtrim release verify camera-1.4.tar.gz
-""",
-)
-def release() -> None:
-    """Build a release and verify it."""
 
 
 def run() -> None:

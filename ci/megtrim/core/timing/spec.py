@@ -2,7 +2,6 @@
 
 import math
 from enum import StrEnum
-from functools import cache
 
 from megtrim.libs.util.value import Value
 
@@ -12,8 +11,6 @@ FEWEST_ROUNDS = LOOKS[0]
 MOST_ROUNDS = 400
 SEARCH_ROUNDS = 8
 """Where each process searches: seven pairs must all agree, of eight one may disagree a little."""
-_ALPHA = 0.02
-"""Error rate of all looks together."""
 
 
 class TimeStage(StrEnum):
@@ -41,44 +38,6 @@ class PerformanceStatus(StrEnum):
     @property
     def has_times(self) -> bool:
         return self in (self.MEASURED, self.INCONCLUSIVE, self.REGRESSED)
-
-
-class SamplingPlan(Value):
-    looks: tuple[int, ...] = LOOKS
-
-    def __post_init__(self) -> None:
-        if not self.looks or self.looks[0] < 1 or list(self.looks) != sorted(set(self.looks)):
-            msg = f"looks must increase from at least 1, not {self.looks}"
-            raise ValueError(msg)
-
-    def level(self, look: int) -> float:
-        return _levels(self.looks)[look]
-
-
-@cache
-def _levels(looks: tuple[int, ...]) -> tuple[float, ...]:
-    """Solve for the levels that spend alpha as O'Brien and Fleming do (Lan and DeMets).
-
-    Statistics of two looks at n and m pairs, n below m, correlate by the root of n / m.
-    """
-    import numpy as np
-    import scipy
-
-    pairs = np.asarray(looks, dtype=float)
-    correlation = np.sqrt(np.minimum.outer(pairs, pairs) / np.maximum.outer(pairs, pairs))
-    quantile = scipy.stats.norm.isf(_ALPHA / 2)
-    spent = 2 * scipy.stats.norm.sf(quantile / np.sqrt(pairs / pairs[-1]))
-    bounds: list[float] = []
-    for look, goal in enumerate(spent):
-        covariance = correlation[: look + 1, : look + 1]
-
-        def excess(bound: float, covariance: np.ndarray = covariance, goal: float = goal) -> float:
-            box = np.array([*bounds, bound])
-            normal = scipy.stats.multivariate_normal(cov=covariance, seed=1)
-            return float(1 - normal.cdf(box, lower_limit=-box) - goal)
-
-        bounds.append(float(scipy.optimize.brentq(excess, 1.0, 9.0, xtol=1e-4)))
-    return tuple(float(2 * scipy.stats.norm.sf(bound)) for bound in bounds)
 
 
 class Criterion(Value):
@@ -109,8 +68,3 @@ class ContestBudget(Value):
         if self.limit_s is not None and not self.limit_s > 0:
             msg = f"found a budget of {self.limit_s} s, expected more than 0"
             raise ValueError(msg)
-
-    @property
-    def plan(self) -> SamplingPlan:
-        looks = (*(look for look in LOOKS if look < self.rounds), self.rounds)
-        return SamplingPlan(looks=looks)

@@ -9,10 +9,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from megtrim.core.timing.spec import TimeStage
-from megtrim.engines.megengine.load_and_run.arguments import Flag
-from megtrim.libs.programs.parity import EXACT
-from megtrim.libs.util.errors import InputError
-from megtrim.times.experiments.experiment import (
+from megtrim.engines.megengine.experiment import (
     FAKE_WARMUPS,
     Backend,
     CacheUse,
@@ -22,6 +19,9 @@ from megtrim.times.experiments.experiment import (
     ModelFile,
     Step,
 )
+from megtrim.engines.megengine.load_and_run.arguments import Flag
+from megtrim.libs.programs.parity import EXACT
+from megtrim.libs.util.errors import InputError
 
 BASELINE = "baseline"
 

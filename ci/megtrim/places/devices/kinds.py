@@ -1,18 +1,30 @@
 """Where programs run: one file per kind behind :class:`Device`, one line each in ``KINDS``."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Protocol
 
-from megtrim.lab.pool import device_pool
+from megtrim.core.parts import handed, load
 from megtrim.places.devices import adb, local, qemu, ssh, virtual_phone
-from megtrim.places.devices.device import Device, DeviceSpec
+from megtrim.places.devices.device import Device, DeviceSpec, Machine
+
+
+class Pools(Protocol):
+    def make_pool(
+        self, spec: DeviceSpec, *, kind: str, find: Callable[[], Iterable[Machine]]
+    ) -> Device:
+        """Return the machines that ``find`` finds as one device."""
+
+    def merge_devices(self, devices: Sequence[Device]) -> Device:
+        """Return one device that is all of them."""
+
 
 KINDS: Mapping[str, Callable[[DeviceSpec], Device]] = {
     "local": lambda spec: local.Local(
         spec.name, spec.processes.for_builds(), spec.scratch, hosted=spec.hosted
     ),
     "qemu": qemu.find,
-    "adb": lambda spec: device_pool.make_pool(spec, kind="adb", find=lambda: adb.find(spec)),
-    "ssh": lambda spec: device_pool.make_pool(spec, kind="ssh", find=lambda: ssh.find(spec)),
+    "adb": lambda spec: _pools().make_pool(spec, kind="adb", find=lambda: adb.find(spec)),
+    "ssh": lambda spec: _pools().make_pool(spec, kind="ssh", find=lambda: ssh.find(spec)),
     "virtual-phone": virtual_phone.find,
 }
 
@@ -26,4 +38,10 @@ def make(kind: str, spec: DeviceSpec, *, native: str) -> Device:
 
 def make_all(kind: str, specs: Sequence[DeviceSpec], *, native: str) -> Device:
     """Return one device that is all of them: jobs take the first that is free."""
-    return device_pool.merge_devices([make(kind, spec, native=native) for spec in specs])
+    devices = [make(kind, spec, native=native) for spec in specs]
+    return devices[0] if len(devices) == 1 else _pools().merge_devices(devices)
+
+
+def _pools() -> Pools:
+    pools: Pools = load(handed().pools, "devices that jobs share")
+    return pools

@@ -16,6 +16,7 @@ from megtrim.core.cli.options import PATH, engine_option, examples, json_option
 from megtrim.core.cli.session.setup import find_toolchain, open_engine
 from megtrim.core.config.load import load_config
 from megtrim.core.timing.spec import FEWEST_ROUNDS, SEARCH_ROUNDS, ContestBudget
+from megtrim.engines.megengine.experiment import Experiment
 from megtrim.engines.megengine.experiments import BASELINE, find_experiments
 from megtrim.engines.megengine.load_and_run.dialects import LITE
 from megtrim.engines.megengine.models.reader import read_model
@@ -31,7 +32,6 @@ from megtrim.times.experiments.commands import (
     find_data_type,
     why_not,
 )
-from megtrim.times.experiments.experiment import Experiment
 from megtrim.times.experiments.listing import describe_effects, describe_step, show_commands
 
 DEFAULT_CONFIG = Path("megtrim.yaml")

@@ -3,6 +3,14 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
+from megtrim.engines.megengine.experiment import (
+    Backend,
+    CacheUse,
+    DataType,
+    Experiment,
+    ModelFile,
+    Step,
+)
 from megtrim.engines.megengine.experiments import EXPERIMENTS
 from megtrim.engines.megengine.load_and_run.arguments import (
     Flag,
@@ -14,14 +22,6 @@ from megtrim.engines.megengine.load_and_run.arguments import (
 from megtrim.engines.megengine.load_and_run.dialects import Dialect
 from megtrim.libs.util.errors import InputError
 from megtrim.libs.util.value import Value
-from megtrim.times.experiments.experiment import (
-    Backend,
-    CacheUse,
-    DataType,
-    Experiment,
-    ModelFile,
-    Step,
-)
 
 ITERATIONS = 10
 """The program's own default."""

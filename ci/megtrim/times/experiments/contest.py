@@ -8,8 +8,9 @@ import math
 import statistics
 from collections.abc import Mapping
 from enum import StrEnum
+from functools import cache
 
-from megtrim.core.timing.spec import ContestBudget, Criterion, PerformanceStatus, TimeStage
+from megtrim.core.timing.spec import LOOKS, ContestBudget, Criterion, PerformanceStatus, TimeStage
 from megtrim.libs.programs.parity import EXACT, Tolerance
 from megtrim.libs.util.environment import Variables
 from megtrim.libs.util.errors import InputError
@@ -20,6 +21,10 @@ _SEED_BYTES = 4
 _IN_PLACE = ("--cpu-default", "--multithread-default")
 METHOD = 2
 """Version of the way megtrim measures: times of two versions are not compared."""
+
+
+_ALPHA = 0.02
+"""Error rate of all looks together."""
 
 
 class Mark(StrEnum):
@@ -64,6 +69,49 @@ class Sample(Value):
                 return self.warm_ups_ms[1] if len(self.warm_ups_ms) > 1 else None
             case TimeStage.INFERENCE:
                 return statistics.median(self.iterations_ms) if self.iterations_ms else None
+
+
+class SamplingPlan(Value):
+    looks: tuple[int, ...] = LOOKS
+
+    def __post_init__(self) -> None:
+        if not self.looks or self.looks[0] < 1 or list(self.looks) != sorted(set(self.looks)):
+            msg = f"looks must increase from at least 1, not {self.looks}"
+            raise ValueError(msg)
+
+    def level(self, look: int) -> float:
+        return _levels(self.looks)[look]
+
+
+@cache
+def _levels(looks: tuple[int, ...]) -> tuple[float, ...]:
+    """Solve for the levels that spend alpha as O'Brien and Fleming do (Lan and DeMets).
+
+    Statistics of two looks at n and m pairs, n below m, correlate by the root of n / m.
+    """
+    import numpy as np
+    import scipy
+
+    pairs = np.asarray(looks, dtype=float)
+    correlation = np.sqrt(np.minimum.outer(pairs, pairs) / np.maximum.outer(pairs, pairs))
+    quantile = scipy.stats.norm.isf(_ALPHA / 2)
+    spent = 2 * scipy.stats.norm.sf(quantile / np.sqrt(pairs / pairs[-1]))
+    bounds: list[float] = []
+    for look, goal in enumerate(spent):
+        covariance = correlation[: look + 1, : look + 1]
+
+        def excess(bound: float, covariance: np.ndarray = covariance, goal: float = goal) -> float:
+            box = np.array([*bounds, bound])
+            normal = scipy.stats.multivariate_normal(cov=covariance, seed=1)
+            return float(1 - normal.cdf(box, lower_limit=-box) - goal)
+
+        bounds.append(float(scipy.optimize.brentq(excess, 1.0, 9.0, xtol=1e-4)))
+    return tuple(float(2 * scipy.stats.norm.sf(bound)) for bound in bounds)
+
+
+def plan_looks(budget: ContestBudget) -> SamplingPlan:
+    looks = (*(look for look in LOOKS if look < budget.rounds), budget.rounds)
+    return SamplingPlan(looks=looks)
 
 
 class Side(StrEnum):

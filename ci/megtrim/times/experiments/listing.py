@@ -1,6 +1,7 @@
 """Experiments as text, for lists and for the page of the reference. Pure."""
 
 from megtrim.core.timing.spec import TimeStage
+from megtrim.engines.megengine.experiment import Backend, CacheUse, Experiment, ModelFile, Step
 from megtrim.engines.megengine.experiments import EXPERIMENTS
 from megtrim.engines.megengine.load_and_run.dialects import LITE, SDK, Dialect
 from megtrim.times.experiments.commands import (
@@ -9,7 +10,6 @@ from megtrim.times.experiments.commands import (
     find_missing,
     make_commands,
 )
-from megtrim.times.experiments.experiment import Backend, CacheUse, Experiment, ModelFile, Step
 
 FILES = StepFiles(
     program="load_and_run", model="MODEL", dumped_model="DUMPED_MODEL", algo_cache="ALGO_CACHE"

@@ -11,6 +11,7 @@ from megtrim.core.config.scenarios import Scenario
 from megtrim.core.timing.spec import FEWEST_ROUNDS, SEARCH_ROUNDS, Criterion
 from megtrim.core.trim.builds import applications
 from megtrim.core.trim.runs.scenario_runs import cache_of, scenario_of
+from megtrim.engines.megengine.experiment import CacheUse, Experiment, Step
 from megtrim.engines.megengine.experiments import BASELINE, find_experiments
 from megtrim.engines.megengine.load_and_run.arguments import (
     Flag,
@@ -46,7 +47,6 @@ from megtrim.times.experiments.contest import (
     derive_seed,
     name_files,
 )
-from megtrim.times.experiments.experiment import CacheUse, Experiment, Step
 from megtrim.times.measuring.timing import measure
 from megtrim.times.measuring.timing_runs import ContestFiles, ContestRuns
 from megtrim.times.plan import compares_with_base, experiment_of, list_trimmed, trimmed_variant

@@ -24,7 +24,7 @@ from megtrim.libs.util.errors import InputError
 from megtrim.libs.util.wording import count
 from megtrim.places.devices.device import Lease
 from megtrim.times.comparison import compare_at_looks, match_pairs
-from megtrim.times.experiments.contest import Contest, Contestant, ContestResult, Sample
+from megtrim.times.experiments.contest import Contest, Contestant, ContestResult, Sample, plan_looks
 from megtrim.times.measuring.timing_runs import (
     ContestEnded,
     ContestFiles,
@@ -214,7 +214,7 @@ class _Measurement:
             return counting >= wanted
         names = self._contest.reference.name, self._contest.rival.name
         pairs = match_pairs(self._samples, *names)
-        plan = self._contest.budget.plan
+        plan = plan_looks(self._contest.budget)
         head = describe_rounds(rounds, len(pairs), wanted)
         left = self._estimate_left(rounds, wanted - len(pairs))
         if len(pairs) not in plan.looks:

@@ -11,6 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from megtrim.core.timing.spec import PerformanceStatus
+from megtrim.engines.megengine.experiment import CacheUse
 from megtrim.engines.megengine.load_and_run.timing_log import DamagedLog, TimingLog, read_timing_log
 from megtrim.libs.programs.exit_status import ProgramRun, RunOutcome, ending, error_message
 from megtrim.libs.programs.telemetry import Conditions
@@ -23,7 +24,6 @@ from megtrim.places.devices.device import RunDirectory
 from megtrim.places.devices.retry import expect_not_killed
 from megtrim.times.experiments.commands import StepCommand, StepFiles, make_dumping
 from megtrim.times.experiments.contest import Contestant, Mark, Sample, Side, name_files
-from megtrim.times.experiments.experiment import CacheUse
 
 _PADDING = "MEGTRIM_PADDING"
 _RUN_OF_OUTPUT = re.compile(r"run(?P<run>\d{1,9})-var(?P<id>\d{1,9})", re.ASCII)

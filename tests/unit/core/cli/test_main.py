@@ -294,6 +294,9 @@ def list_heavy(processes: ProcessRunner, words: str, *more: str) -> list[str]:
     script = (
         "import sys\n"
         "from megtrim.core.cli import main\n"
+        "from megtrim.core.parts import hand_in\n"
+        "from megtrim.parts import PARTS\n"
+        "hand_in(PARTS)\n"
         f"status = main._status({words.split()!r})\n"
         f"heavy = {[*HEAVY, *more]!r}\n"
         "print(status, *(each for each in heavy if each in sys.modules))"

@@ -11,6 +11,7 @@ from click.testing import CliRunner
 
 from megtrim.core.config.performance import PerfConfig
 from megtrim.core.timing.spec import PerformanceStatus
+from megtrim.engines.megengine.experiment import DataType
 from megtrim.engines.megengine.experiments import EXPERIMENTS
 from megtrim.engines.megengine.load_and_run.dialects import LITE
 from megtrim.engines.sample import find_embedded_source
@@ -20,7 +21,6 @@ from megtrim.libs.util.strict_json import dump
 from megtrim.times.cli.list import look_around
 from megtrim.times.cli.run import ask
 from megtrim.times.cli.tune import describe_search, keep_winner, tune_flags
-from megtrim.times.experiments.experiment import DataType
 from megtrim.times.tuning_winner import TunedScenario
 from support.history_entries import SCENARIO, make_row, make_run
 from unit.core.cli.support import Shell

@@ -17,6 +17,7 @@ from megtrim.core.evidence.evidence import (
     JobPurpose,
 )
 from megtrim.core.timing.spec import FEWEST_ROUNDS, ContestBudget, Criterion, PerformanceStatus
+from megtrim.engines.megengine.experiment import Step
 from megtrim.lab.evidence.bundle import (
     Bundle,
     BundleContest,
@@ -31,7 +32,6 @@ from megtrim.libs.programs.parity import EXACT, OutputResult
 from megtrim.libs.util.strict_json import dump
 from megtrim.times.experiments.commands import StepCommand
 from megtrim.times.experiments.contest import Contest, Contestant, ContestResult, Mark, Sample, Side
-from megtrim.times.experiments.experiment import Step
 
 SCENARIO = "resnet18-s/default@any"
 BINDING = "b" * 64

@@ -3,6 +3,14 @@ from dataclasses import replace
 import pytest
 
 from megtrim.core.timing.spec import TimeStage
+from megtrim.engines.megengine.experiment import (
+    Backend,
+    CacheUse,
+    DataType,
+    Experiment,
+    ModelFile,
+    Step,
+)
 from megtrim.engines.megengine.experiments import BASELINE, EXPERIMENTS, find_experiments
 from megtrim.engines.megengine.load_and_run.arguments import Flag, flags
 from megtrim.engines.megengine.load_and_run.dialects import LITE, SDK, Dialect
@@ -20,14 +28,6 @@ from megtrim.times.experiments.commands import (
     make_commands,
     make_dumping,
     why_not,
-)
-from megtrim.times.experiments.experiment import (
-    Backend,
-    CacheUse,
-    DataType,
-    Experiment,
-    ModelFile,
-    Step,
 )
 from megtrim.times.experiments.listing import (
     describe_effects,

@@ -7,13 +7,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from megtrim.core.timing.spec import (
-    ContestBudget,
-    Criterion,
-    PerformanceStatus,
-    SamplingPlan,
-    TimeStage,
-)
+from megtrim.core.timing.spec import ContestBudget, Criterion, PerformanceStatus, TimeStage
+from megtrim.engines.megengine.experiment import Backend
 from megtrim.engines.megengine.experiments import find_experiments
 from megtrim.engines.megengine.load_and_run.dialects import LITE
 from megtrim.libs.util.errors import InputError
@@ -25,11 +20,12 @@ from megtrim.times.experiments.contest import (
     ContestResult,
     Mark,
     Sample,
+    SamplingPlan,
     Side,
     derive_seed,
     name_files,
+    plan_looks,
 )
-from megtrim.times.experiments.experiment import Backend
 
 
 def make_contestant(side: Side, experiment: str) -> Contestant:
@@ -82,7 +78,7 @@ def test_a_contest_has_one_side_or_two_and_a_worker_a_cpu_of_its_own() -> None:
     [(8, (8,)), (12, (12,)), (14, (12, 14)), (40, (12, 16, 24, 40)), (60, (12, 16, 24, 40, 60))],
 )
 def test_the_last_look_is_at_the_end_of_the_budget(rounds: int, looks: tuple[int, ...]) -> None:
-    assert ContestBudget(rounds=rounds).plan.looks == looks
+    assert plan_looks(ContestBudget(rounds=rounds)).looks == looks
 
 
 @pytest.mark.parametrize(

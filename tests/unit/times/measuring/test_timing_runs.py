@@ -10,6 +10,7 @@ import pytest
 from megtrim.core.chain.graph import PLAIN, REDUCED, Stage, Task
 from megtrim.core.chain.session import Session
 from megtrim.core.timing.spec import FEWEST_ROUNDS, SEARCH_ROUNDS, Criterion, PerformanceStatus
+from megtrim.engines.megengine.experiment import REORDERED
 from megtrim.engines.megengine.load_and_run.dialects import LITE
 from megtrim.engines.sample import SampleEngine, find_embedded_source
 from megtrim.libs.programs.exit_status import ProgramRun
@@ -19,7 +20,6 @@ from megtrim.libs.util.process import ProcessRunner
 from megtrim.places.devices.local import Local
 from megtrim.places.devices.retry import ProgramKilled
 from megtrim.times.experiments.contest import Contest, Mark, Side
-from megtrim.times.experiments.experiment import REORDERED
 from megtrim.times.measuring.contest_plan import find_files, plan_contest
 from megtrim.times.measuring.timing import compare_in_order, describe_rounds
 from megtrim.times.measuring.timing_runs import (

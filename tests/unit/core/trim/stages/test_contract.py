@@ -17,9 +17,9 @@ import pytest
 from pydantic import BaseModel
 
 from megtrim.core.build_spec import Toolchain
+from megtrim.core.chain.graph import Stage
 from megtrim.core.chain.result_store import MEASURED
 from megtrim.core.chain.session import Session
-from megtrim.core.chain.graph import Stage
 from megtrim.core.chain.stage_result import StageResult
 from megtrim.core.checks.invocation import Options
 from megtrim.core.config.model import Config

@@ -1,0 +1,27 @@
+"""``megtrim perf``: its verbs."""
+
+import click
+
+from megtrim.core.cli.lazy_group import LazyGroup
+
+
+@click.group(
+    cls=LazyGroup,
+    members={
+        "list": "times.cli.list:list_experiments",
+        "run": "times.cli.run:run",
+        "compare": "times.cli.history:compare",
+        "history": "times.cli.history:history",
+        "append": "times.cli.history:append",
+        "tune": "times.cli.tune:tune_flags",
+    },
+    epilog="""\b
+Examples:
+  megtrim perf list --experiment nchw88
+  megtrim perf run --experiment nchw88
+  megtrim perf compare 1a2b3c4 5d6e7f8
+  megtrim perf history --since 2026-10-01
+""",
+)
+def perf() -> None:
+    """Measure experiments, compare times, and keep their history."""
