@@ -74,6 +74,6 @@ def add_verbs(own: Mapping[str, str], added: Iterable[PartVerb]) -> Mapping[str,
 def load(place: str, what: str) -> Any:
     """Return what is at a place. Raises InputError where no part has handed ``what`` in."""
     if not place:
-        msg = f"this megtrim was put together without the part for {what}"
-        raise InputError(msg, hint="install the whole of megtrim, or leave it out")
+        msg = f"this copy of megtrim has no part for {what}"
+        raise InputError(msg, hint="install megtrim as it is released, with all of its parts")
     return pkgutil.resolve_name(f"megtrim.{place}")

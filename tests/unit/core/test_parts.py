@@ -59,7 +59,7 @@ def test_a_verb_follows_the_one_it_names(after: str, names: list[str]) -> None:
 
 
 def test_what_no_part_has_is_named() -> None:
-    with pytest.raises(InputError, match="without the part for the stage perf"):
+    with pytest.raises(InputError, match="no part for the stage perf"):
         load("", "the stage perf")
 
 
