@@ -24,11 +24,13 @@ from megtrim.core.chain.graph import HEADER
 from megtrim.core.chain.session import Session
 from megtrim.core.checks.invocation import Options
 from megtrim.core.cli.session.setup import open_session
+from megtrim.core.parts import hand_in
 from megtrim.core.trim.builds import variants
 from megtrim.engines.megengine.models.operators import select_needs, unite_needs
 from megtrim.engines.megengine.regions.header import Layout, Scopes, render
 from megtrim.engines.megengine.regions.keepset import KeepSet, build_keep_set
 from megtrim.engines.megengine.regions.keepset_files import read_folder, read_keep_set
+from megtrim.parts import PARTS
 
 MOST_FILES = 5
 MOST_CPU = 0.03
@@ -81,6 +83,7 @@ def _cpu_of_children() -> float:
 
 
 def measure(options: Options, keep_set: Path | None, model: str) -> None:
+    hand_in(PARTS)
     session = open_session(options)
     keep = whole_keep_set(session, keep_set)
     added = model or keep.scenarios[-1].id.partition("/")[0]

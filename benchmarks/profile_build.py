@@ -18,6 +18,8 @@ from megtrim.core import stages
 from megtrim.core.chain.graph import PLAIN, PROFILE
 from megtrim.core.checks.invocation import Options
 from megtrim.core.cli.session.setup import open_session
+from megtrim.core.parts import hand_in
+from megtrim.parts import PARTS
 
 TARGET = 0.6
 SAMPLE = Path(__file__).parents[1] / "examples/sample-engine/megtrim.yaml"
@@ -36,6 +38,7 @@ def main(config: Path, engine: Path | None) -> None:
     os.environ["CCACHE_DISABLE"] = "1"
     with tempfile.TemporaryDirectory() as out:
         options = Options(config=config, out=Path(out), engine=engine, jobs=None, quiet=True)
+        hand_in(PARTS)
         session = open_session(options)
         taken = []
         for task in (PLAIN, PROFILE):

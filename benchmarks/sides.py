@@ -15,6 +15,8 @@ from megtrim.core.chain.graph import Stage, tasks, tasks_up_to
 from megtrim.core.chain.session import Session, TaskResults
 from megtrim.core.checks.invocation import Options
 from megtrim.core.cli.session.setup import open_session
+from megtrim.core.parts import hand_in
+from megtrim.parts import PARTS
 
 RECIPE_KEYS = ("minimum_size", "switches", "layout")
 """Of ``trim``: what the documented recipe has as well."""
@@ -46,6 +48,7 @@ class Sides:
         shutil.rmtree(kept, ignore_errors=True)
         own = {"trim": dict(trim), "keep_set": str(kept), "budgets": [], "waivers": []}
         with _written(self._config.parent, self._data() | own) as path:
+            hand_in(PARTS)
             return open_session(replace(self._options, config=path, quick=quick))
 
 

@@ -25,9 +25,11 @@ from megtrim.core.checks.invocation import Options
 from megtrim.core.cli.session.setup import open_session
 from megtrim.core.config.model import TrimConfig
 from megtrim.core.config.scenarios import all_scenarios
+from megtrim.core.parts import hand_in
 from megtrim.core.proof.results import VerifyResult
 from megtrim.core.trim.builds import size_options
 from megtrim.core.trim.results import ReduceResult
+from megtrim.parts import PARTS
 
 SAMPLE = Path(__file__).resolve().parents[1] / "examples/sample-engine/megtrim.yaml"
 RECIPE = "recipe"
@@ -115,6 +117,7 @@ def main(
     with tempfile.TemporaryDirectory() as folder:
         results = out or Path(folder)
         options = Options(config=config, out=results, engine=engine, jobs=jobs, quiet=True)
+        hand_in(PARTS)
         session = open_session(options)
         kept = results.resolve() / "means.keepset"
         rows = []
