@@ -27,6 +27,7 @@ ACTING = (
     "engines/sample",
     "engines/megengine/engine",
     "engines/megengine/generations",
+    "hosting/against",
     "hosting/caller_workflows",
     "hosting/cli/*",
     "hosting/github/*",

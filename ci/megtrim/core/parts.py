@@ -56,7 +56,7 @@ def hand_in(parts: Parts) -> None:
     _Hands.parts = parts
 
 
-def handed() -> Parts:
+def find_parts() -> Parts:
     return _Hands.parts
 
 

@@ -21,7 +21,7 @@ from megtrim.core.chain.graph import tasks as tasks_of
 from megtrim.core.chain.result_store import StageFolder, Store, key_of
 from megtrim.core.chain.session import Session, StageModule, TaskResults
 from megtrim.core.chain.stage_result import StageResult
-from megtrim.core.parts import handed, load
+from megtrim.core.parts import find_parts, load
 from megtrim.core.proof import stage as verify
 from megtrim.core.report import stage as report
 from megtrim.core.size import stage as size
@@ -83,7 +83,7 @@ def find_module(stage: Stage) -> StageModule:
     """Return the core's own, or the one that a part hands in."""
     if stage in MODULES:
         return MODULES[stage]
-    module: StageModule = load(handed().stages.get(stage, ""), f"the stage {stage}")
+    module: StageModule = load(find_parts().stages.get(stage, ""), f"the stage {stage}")
     return module
 
 

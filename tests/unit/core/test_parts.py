@@ -7,7 +7,7 @@ import click
 import pytest
 
 from megtrim.core.cli.main import VERBS, main
-from megtrim.core.parts import Parts, PartVerb, add_verbs, hand_in, handed, load
+from megtrim.core.parts import Parts, PartVerb, add_verbs, find_parts, hand_in, load
 from megtrim.libs.util.errors import InputError
 from megtrim.libs.util.process import Command, ProcessRunner
 from megtrim.parts import PARTS
@@ -85,7 +85,7 @@ def test_each_place_is_there(place: str) -> None:
 
 @pytest.mark.usefixtures("nothing_is_handed")
 def test_without_parts_there_are_the_verbs_of_the_core() -> None:
-    assert handed() == Parts()
+    assert find_parts() == Parts()
     assert main.list_commands(click.Context(main)) == list(VERBS)
 
 

@@ -11,7 +11,7 @@ from megtrim.core.cli.environment import open_processes
 from megtrim.core.cli.options import PATH, examples
 from megtrim.core.cli.session.callers import CallerPlan, CallerRequest
 from megtrim.core.cli.session.starter import StarterFiles, plan_models, plan_starter, write_files
-from megtrim.core.parts import handed, load
+from megtrim.core.parts import find_parts, load
 from megtrim.libs.util.errors import InputError
 from megtrim.libs.util.files import write_atomically
 from megtrim.libs.util.process import ProcessRunner
@@ -115,7 +115,7 @@ def init(
             kit_sha=kit_sha,
             branch=branch,
         )
-        plan_callers: PlanCallers = load(handed().callers, "workflows")
+        plan_callers: PlanCallers = load(find_parts().callers, "workflows")
         plan = plan_callers(asked, open_processes())
     write_files({**new.files, **plan.new})
     for path, text in plan.changed.items():

@@ -12,7 +12,7 @@ from megtrim.core.cli.clock import describe_clock
 from megtrim.core.cli.echo import complain
 from megtrim.core.cli.lazy_group import LazyGroup
 from megtrim.core.cli.message_codes import describe_error
-from megtrim.core.parts import add_verbs, handed
+from megtrim.core.parts import add_verbs, find_parts
 from megtrim.libs.util.errors import (
     DISK_ERRORS,
     EXIT_BUG,
@@ -70,7 +70,7 @@ class _MainGroup(LazyGroup):
 
     @property
     def members(self) -> Mapping[str, str]:
-        return add_verbs(self._own, handed().verbs)
+        return add_verbs(self._own, find_parts().verbs)
 
     @members.setter
     def members(self, own: Mapping[str, str]) -> None:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Protocol
 
-from megtrim.core.parts import handed, load
+from megtrim.core.parts import find_parts, load
 from megtrim.core.verdict.model import Verdict
 from megtrim.core.verdict.performance import Performance
 
@@ -26,7 +26,7 @@ class TimesTables(Protocol):
 
 def find_times(verdict: Verdict) -> tuple[TimesTables, Performance] | None:
     """Return what shows the times of a verdict, with them; None: nothing does, or it has none."""
-    place = handed().times_tables
+    place = find_parts().times_tables
     if verdict.performance is None or not place:
         return None
     tables: TimesTables = load(place, "times")
@@ -35,7 +35,7 @@ def find_times(verdict: Verdict) -> tuple[TimesTables, Performance] | None:
 
 def list_page_values(verdict: Verdict) -> Mapping[str, Any]:
     """Return what the page's template needs of times."""
-    place = handed().times_page
+    place = find_parts().times_page
     if verdict.performance is None or not place:
         return {"performance": None}
     describe: Callable[[Performance], Mapping[str, Any]] = load(place, "times")

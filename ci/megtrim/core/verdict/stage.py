@@ -27,7 +27,7 @@ from megtrim.core.checks.invocation import name_export, suggest_next
 from megtrim.core.checks.statuses import CheckKind, CheckStatus, UnverifiedPolicy
 from megtrim.core.config.scenarios import all_scenarios
 from megtrim.core.config.units import format_bytes
-from megtrim.core.parts import handed, load
+from megtrim.core.parts import find_parts, load
 from megtrim.core.proof.results import VerifyResult
 from megtrim.core.proof.scenario_results import (
     LastProof,
@@ -236,7 +236,7 @@ def _performance(task: Task, session: Session) -> Performance | None:
     wanted = [each for each in task.wants if _measures(each)]
     if not wanted:
         return None
-    summarize: SummarizeTimes = load(handed().performance, "times")
+    summarize: SummarizeTimes = load(find_parts().performance, "times")
     return summarize(wanted, session)
 
 
@@ -245,7 +245,7 @@ def _list_measuring_devices(task: Task, session: Session) -> Iterable[DeviceIden
     if not wanted:
         return ()
     find: Callable[[Iterable[str], Session], Iterable[DeviceIdentity]] = load(
-        handed().measuring_devices, "times"
+        find_parts().measuring_devices, "times"
     )
     return find(wanted, session)
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Protocol
 
-from megtrim.core.parts import handed, load
+from megtrim.core.parts import find_parts, load
 from megtrim.places.devices import adb, local, qemu, ssh, virtual_phone
 from megtrim.places.devices.device import Device, DeviceSpec, Machine
 
@@ -43,5 +43,5 @@ def make_all(kind: str, specs: Sequence[DeviceSpec], *, native: str) -> Device:
 
 
 def _pools() -> Pools:
-    pools: Pools = load(handed().pools, "devices that jobs share")
+    pools: Pools = load(find_parts().pools, "devices that jobs share")
     return pools

@@ -50,7 +50,7 @@ from megtrim.core.cli.session.preflight import (
 )
 from megtrim.core.config.load import LoadedConfig, load_config
 from megtrim.core.evidence.evidence import JobPurpose, read_brought
-from megtrim.core.parts import handed, load
+from megtrim.core.parts import find_parts, load
 from megtrim.core.size import stage as size
 from megtrim.core.size.history import SIZE_FILES, SizeTrend, make_trends
 from megtrim.core.trim import committed_keepset
@@ -89,7 +89,7 @@ def open_session(options: Options, *, writes: bool = True) -> Session:
     script = loaded.config.toolchain.kind == "ndk"
     expect_plain(options.results, "--out", script=script, hint="name another folder of results")
     if options.reached:
-        keep_reached: KeepReached = load(handed().reached, "releases")
+        keep_reached: KeepReached = load(find_parts().reached, "releases")
         loaded = keep_reached(options, loaded, console)
     expect_usable_files(loaded)
     if not (options.quick or options.committed):
@@ -154,7 +154,7 @@ def open_session(options: Options, *, writes: bool = True) -> Session:
 
 
 def _expect_usable_by_parts(session: Session) -> None:
-    for place in handed().preflights:
+    for place in find_parts().preflights:
         expect: Callable[[Session], None] = load(place, "its checks")
         expect(session)
 
@@ -177,7 +177,7 @@ def settle_baseline(
         made_of = gather(loaded, options, origin, trees, toolchain, processes)
     if options.against is None:
         return options, made_of
-    leave_sizes: LeaveSizes = load(handed().against, "--against")
+    leave_sizes: LeaveSizes = load(find_parts().against, "--against")
     baseline = leave_sizes(options, loaded, origin, made_of, processes, console)
     return replace(options, baseline=baseline), made_of
 
