@@ -8,9 +8,11 @@ import pytest
 
 from megtrim.core.cli.main import VERBS, main
 from megtrim.core.parts import Parts, PartVerb, add_verbs, find_parts, hand_in, load
+from megtrim.core.report import comment, html, junit, table
 from megtrim.libs.util.errors import InputError
 from megtrim.libs.util.process import Command, ProcessRunner
 from megtrim.parts import PARTS
+from unit.core.verdict.performance_examples import timed
 
 OWN = {"plan": "core.plan:plan", "trim": "core.trim:trim"}
 ALONE = """
@@ -87,6 +89,16 @@ def test_each_place_is_there(place: str) -> None:
 def test_without_parts_there_are_the_verbs_of_the_core() -> None:
     assert find_parts() == Parts()
     assert main.list_commands(click.Context(main)) == list(VERBS)
+
+
+@pytest.mark.usefixtures("nothing_is_handed")
+def test_without_its_part_a_report_has_no_times_and_all_else() -> None:
+    verdict = timed()
+
+    assert "**times: " not in comment.render(verdict)
+    assert "#performance" not in html.render(verdict)
+    assert verdict.headline in table.render(verdict)
+    assert "median_ms" not in junit.render(verdict)
 
 
 def test_the_core_loads_without_any_part(processes: ProcessRunner) -> None:

@@ -79,7 +79,8 @@ _BREAK = re.compile(r"(/|_|::)(?=[^/_:])")
 def render(verdict: Verdict) -> str:
     environment = _environment()
     style = _asset("style.css")
-    if verdict.performance is not None:
+    times = list_page_values(verdict)
+    if times["performance"] is not None:
         style += _asset("performance.css")
     script = _asset("map.js") + _asset("script.js")
     page: str = environment.get_template("page.html.j2").render(
@@ -92,7 +93,7 @@ def render(verdict: Verdict) -> str:
         origin=origin_facts(verdict.origin),
         matrices=neighbours.matrices(verdict.neighbours),
         scenario_ids=tuple(scenario.id for scenario in verdict.scenarios),
-        **list_page_values(verdict),
+        **times,
         style=style,
         script=script,
         style_digest=_digest(style),
