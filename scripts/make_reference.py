@@ -29,6 +29,7 @@ from megtrim.core.cli.options import common, trimming
 from megtrim.core.config.device import HOSTED_RUNNER
 from megtrim.core.config.json_schema import make_json_schema
 from megtrim.core.config.load import load_config
+from megtrim.core.config.removed import KEYS, OPTIONS, VERBS
 from megtrim.core.config.templates import StarterModel, model_files, starter
 from megtrim.core.parts import hand_in
 from megtrim.hosting.caller_texts import CALLED
@@ -57,6 +58,7 @@ def pages() -> dict[str, str]:
             "rooms of virtual_phone": _layers("virtual_phone"),
             "stages": _data_flow(),
         },
+        "how-to/upgrade-megtrim": {"removed": _removed()},
         "reference/command-line": {"verbs": _command_line()},
         "reference/configuration": {"keys": _configuration(), "starter": _starter()},
         "reference/experiments": {"experiments": (render_reference(),)},
@@ -69,6 +71,15 @@ def pages() -> dict[str, str]:
             for name in NAMES
         },
     }
+
+
+def _removed() -> Iterator[str]:
+    yield "| removed | last in | in its place |"
+    yield "|---|---|---|"
+    for words, row in sorted((VERBS | OPTIONS).items()):
+        yield f"| `megtrim {words}` | {row.last} | {row.instead} |"
+    for key, row in sorted(KEYS.items()):
+        yield f"| the key `{key}` | {row.last} | {row.instead} |"
 
 
 def _fill(page: str, blocks: Mapping[str, Iterable[str]]) -> str:

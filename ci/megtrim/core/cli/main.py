@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import click
+from click.exceptions import NoSuchCommand, NoSuchOption
 
 from megtrim.core.cli.clock import describe_clock
 from megtrim.core.cli.echo import complain
@@ -152,6 +153,9 @@ def _status(arguments: list[str]) -> int:
     except click.exceptions.Exit as ending:
         return ending.exit_code
     except click.ClickException as error:
+        if gone := _describe_removed(error):
+            complain(gone)
+            return InputError.exit_code
         shown = io.StringIO()
         error.show(shown)
         click.echo(make_printable(shown.getvalue()), err=True, nl=False)
@@ -175,6 +179,22 @@ def _status(arguments: list[str]) -> int:
             return InfrastructureFailure.exit_code
         return _bug(arguments)
     return result if isinstance(result, int) else 0
+
+
+def _describe_removed(error: click.ClickException) -> str:
+    """Return what became of a verb or option of an earlier version; empty: it is another mistake."""
+    if isinstance(error, NoSuchCommand):
+        name = error.command_name
+    elif isinstance(error, NoSuchOption):
+        name = error.option_name
+    else:
+        return ""
+    if error.ctx is None:
+        return ""
+    from megtrim.core.config.removed import describe_words
+
+    _, _, group = error.ctx.command_path.partition(" ")
+    return describe_words(f"{group} {name}".strip())
 
 
 def _describe_file_name(error: Exception) -> str:

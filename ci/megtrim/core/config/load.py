@@ -30,6 +30,7 @@ from megtrim.core.config.problems import (
     show,
 )
 from megtrim.core.config.references import COMPILED, find_problems, find_toolchain_problems
+from megtrim.core.config.removed import find_key
 from megtrim.core.config.scenarios import all_scenarios, runners_alone, without_device
 from megtrim.core.config.value_types import EXPECTED, ConfigSection, HostName, Name, Serial
 from megtrim.libs.util.errors import InputError
@@ -263,6 +264,9 @@ def _problem(details: ErrorDetails, document: Document, model: type[ConfigSectio
     # A single path counts as a list of one, and a wrong key is reported below its section.
     path = document.nearest(path)
     if kind == "extra_forbidden":
+        if gone := find_key(path):
+            was = f"a key that was removed: {gone.last} is the last version that has it"
+            return document.problem(path, was, gone.instead)
         keys = _keys(model, path[:-1])
         return document.problem(path, "an unknown key", listing(keys), closest(path[-1], keys))
     context = details.get("ctx", {})

@@ -1,0 +1,102 @@
+"""What an earlier version had and this one has not: known by name for one version, then forgotten.
+
+The command line and the reader of configurations name the last version that had it, and what
+stands in its place. A row goes with the second release after that version.
+"""
+
+from collections.abc import Mapping
+
+from megtrim.core.config.problems import KeyPath
+from megtrim.libs.util.value import Value
+
+_LAST = "0.2.0"
+_TOOLCHAIN = "toolchains[]."
+"""A toolchain may have sections of its own, which are as those of the file."""
+
+
+class Removed(Value):
+    instead: str
+    last: str = _LAST
+    """The last version that had it."""
+
+
+_AUTHOR = Removed(instead="leave it out: what github-actions[bot] wrote is read, and no other")
+_JOBS = Removed(instead="the bundle names its device jobs: megtrim ci evidence pack --help")
+_NO_MATCH = Removed(instead="name the devices, or choose a class with --class")
+
+VERBS: Mapping[str, Removed] = {
+    "dump": Removed(instead="call the engine's own dump: docs/how-to/bring-a-model.md"),
+    "images": Removed(
+        instead="build the recipes with docker build: docs/how-to/build-in-docker.md"
+    ),
+    "perf export": Removed(instead="megtrim perf history --json has the times of each series"),
+    "size causes": Removed(instead="the comment and the report name the causes of growth"),
+    "size left-out": Removed(
+        instead="megtrim size diff PLAIN TRIMMED shows what is gone, and the report lists it"
+    ),
+    "size ratchet": Removed(
+        instead="lower budgets[].max by hand: reports say how far a limit can come down"
+    ),
+    "stage switches": Removed(
+        instead="set the switch under trim.switches, trim again, and compare both sizes.json"
+    ),
+}
+"""By the words after ``megtrim``."""
+
+OPTIONS: Mapping[str, Removed] = {
+    "ci github base --author": _AUTHOR,
+    "ci github publish --author": _AUTHOR,
+    "ci github publish --strict": Removed(instead="leave it out: what was not published is said"),
+    "ci github regression-issues --author": _AUTHOR,
+    "ci github wait --name-prefix": Removed(instead="leave it out: the jobs are those of the kit"),
+    "devices check --match": _NO_MATCH,
+    "devices clean --match": _NO_MATCH,
+    "devices list --match": _NO_MATCH,
+    "devices quarantine --match": _NO_MATCH,
+    "devices recover --match": _NO_MATCH,
+    "devices restore --match": _NO_MATCH,
+    "devices run --match": _NO_MATCH,
+    "devices run --repeat": Removed(instead="megtrim perf run measures"),
+    "init --convert": Removed(
+        instead="trace again with megtrim trim --accept: it writes a folder of small files"
+    ),
+    "init --share": Removed(
+        instead="copy the configuration: docs/how-to/gate-pull-requests.md, the same models for all"
+    ),
+    "plan --github-matrix": _JOBS,
+    "plan --per-job": _JOBS,
+    "plan --proofs": _JOBS,
+    "plan --times": _JOBS,
+    "size prices --calibrate": Removed(instead="trim without the model, and compare the sizes"),
+    "size prices --exact": Removed(instead="trim without the model, and compare the sizes"),
+    "size prices --seed": Removed(instead="leave it out: nothing is drawn by lot any more"),
+}
+"""By the words after ``megtrim``, the option last."""
+
+KEYS: Mapping[str, Removed] = {
+    "acknowledge": Removed(instead="waivers: one with owner, reason and last day lets it grow"),
+    "budgets[].neighbours": Removed(
+        instead="models: what must work is a scenario; verify --neighbours shows what works near it"
+    ),
+    "trim.measure": Removed(
+        instead="trim.switches: set the switch there, trim again, and compare both sizes.json"
+    ),
+}
+"""By the path in ``megtrim.yaml``."""
+
+
+def describe_words(words: str) -> str:
+    """Return what became of a verb or an option; empty: no version that counts had it."""
+    row = VERBS.get(words) or OPTIONS.get(words)
+    if row is None:
+        return ""
+    return (
+        f"megtrim {words} was removed: {row.last} is the last version that has it\n  {row.instead}"
+    )
+
+
+def find_key(path: KeyPath) -> Removed | None:
+    named = ""
+    for part in path:
+        named += "[]" if isinstance(part, int) else f".{part}"
+    return KEYS.get(named.removeprefix(".").removeprefix(_TOOLCHAIN))
