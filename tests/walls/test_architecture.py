@@ -50,7 +50,6 @@ ACTING = (
     "times/cli/*",
     "times/measuring/*",
     "times/outcomes",
-    "times/tuning_winner",
     "times/neighbours/requests",
     "core/proof/scenario_results",
     "core/proof/trap_diagnosis",

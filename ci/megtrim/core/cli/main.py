@@ -182,7 +182,7 @@ def _status(arguments: list[str]) -> int:
 
 
 def _describe_removed(error: click.ClickException) -> str:
-    """Return what became of a verb or option of an earlier version; empty: it is another mistake."""
+    """Return what became of a verb or option of an earlier version; empty: another mistake."""
     if isinstance(error, NoSuchCommand):
         name = error.command_name
     elif isinstance(error, NoSuchOption):

@@ -7,7 +7,6 @@ No tags, bounded depth, bounded aliases, plain text as keys. Numbers are what th
 from __future__ import annotations
 
 import hashlib
-import json
 import posixpath
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -18,14 +17,12 @@ from typing import Any
 import yaml
 
 from megtrim.core.config.problems import ConfigError, KeyPath, Problem
-from megtrim.libs.util.errors import InputError
 from megtrim.libs.util.input_files import expect_merged
 from megtrim.libs.util.strict_json import show_path
 from megtrim.libs.util.value import Value
 
 LARGEST_FILE_BYTES = 1024 * 1024
 DEEPEST = 24
-_WIDEST = 1000
 MOST_VALUES = 20_000
 """Values that a document may hold; an alias counts as all the values that it refers to."""
 
@@ -80,13 +77,12 @@ _SYNTAX = (
 
 
 class SourceMark(Value):
-    """Where something is written; from ``path[root:]`` on within a file of its own."""
+    """Where something is written."""
 
     file: str
     """Relative to the folder of megtrim.yaml; empty: megtrim.yaml itself."""
     line: int
     path: KeyPath
-    root: int = 0
 
 
 class MarkedDict(dict[str, Any]):
@@ -272,7 +268,7 @@ class _Reader:
 
     def mark(self, node: yaml.Node, path: KeyPath) -> SourceMark:
         start = self._place.path
-        return replace(self._place, line=_line(node), path=(*start, *path), root=len(start))
+        return replace(self._place, line=_line(node), path=(*start, *path))
 
     def read(self, node: yaml.Node, path: KeyPath) -> object:
         """Return the value of a node. An alias is read as often as it stands there."""
@@ -360,64 +356,3 @@ def _read_text(node: yaml.Node) -> str:
 def _line(place: yaml.Node | yaml.Event) -> int:
     mark = place.start_mark
     return mark.line + 1 if mark else 0
-
-
-def append_item(raw: bytes, path: KeyPath, item: Mapping[str, object], *, file: str) -> bytes:
-    """Return the document with ``item`` in a list. Raises InputError if other lines change."""
-    document = parse_document(raw, file=file)
-    text = raw.decode()
-    place = _find(yaml.compose(text, Loader=yaml.SafeLoader), path)
-    if not isinstance(place, yaml.SequenceNode) or place.flow_style or not place.value:
-        raise _make_error(file, path, item)
-    lines = text.splitlines(keepends=True)
-    newline = "\r\n" if lines[0].endswith("\r\n") else "\n"
-    last = _last_line(place)
-    if not lines[last].endswith("\n"):
-        lines[last] += newline
-    indent = " " * place.start_mark.column
-    added = [f"{indent}{line}{newline}" for line in render_yaml([item]).splitlines()]
-    edited = "".join((*lines[: last + 1], *added, *lines[last + 1 :])).encode()
-    grown: Any = document.value(path)
-    grown.append(dict(item))
-    if _read(edited, file) != document.data:
-        # An anchor that is used elsewhere, for example.
-        raise _make_error(file, path, item)
-    return edited
-
-
-def _read(raw: bytes, file: str) -> object:
-    try:
-        return parse_document(raw, file=file).data
-    except InputError:
-        return None
-
-
-def render_yaml(value: object) -> str:
-    plain = json.loads(json.dumps(value))  # without anchors, which equal parts would have
-    return yaml.safe_dump(
-        plain, sort_keys=False, allow_unicode=True, default_flow_style=None, width=_WIDEST
-    )
-
-
-def _find(node: yaml.Node | None, path: KeyPath) -> yaml.Node | None:
-    for key in path:
-        if isinstance(node, yaml.MappingNode):
-            node = next((value for name, value in node.value if name.value == key), None)
-        elif isinstance(node, yaml.SequenceNode) and isinstance(key, int):
-            node = node.value[key]
-        else:
-            return None
-    return node
-
-
-def _last_line(node: yaml.Node) -> int:
-    if isinstance(node, yaml.CollectionNode) and not node.flow_style and node.value:
-        last = node.value[-1]
-        return _last_line(last[1] if isinstance(last, tuple) else last)
-    end = node.end_mark
-    return int(end.line - 1 if end.column == 0 and end.line > node.start_mark.line else end.line)
-
-
-def _make_error(file: str, path: KeyPath, item: Mapping[str, object]) -> InputError:
-    msg = f"{file}: {show_path(path)} is not a list with one dash a line that can be added to"
-    return InputError(msg, hint=f"add this by hand:\n{render_yaml([item])}")

@@ -135,13 +135,6 @@ class LoadedConfig(Value):
         mark = self.document.find_mark(path)
         return Place(file=mark.file or self.path.name, line=mark.line)
 
-    def source(self, *path: str | int) -> tuple[Path, KeyPath]:
-        mark = self.document.find_mark(path)
-        return self.path.parent / (mark.file or self.path.name), mark.path[mark.root :]
-
-    def is_shared(self, *path: str | int) -> bool:
-        return self.place(*path).file.startswith("../")
-
     def show_key(self, *path: str | int) -> str:
         return show_path(self.document.find_mark(path).path)
 

@@ -30,6 +30,9 @@ VERBS: Mapping[str, Removed] = {
         instead="build the recipes with docker build: docs/how-to/build-in-docker.md"
     ),
     "perf export": Removed(instead="megtrim perf history --json has the times of each series"),
+    "perf tune": Removed(
+        instead="megtrim perf run compares experiments: give the flags of the fastest to a scenario"
+    ),
     "size causes": Removed(instead="the comment and the report name the causes of growth"),
     "size left-out": Removed(
         instead="megtrim size diff PLAIN TRIMMED shows what is gone, and the report lists it"

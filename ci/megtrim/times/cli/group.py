@@ -13,7 +13,6 @@ from megtrim.core.cli.lazy_group import LazyGroup
         "compare": "times.cli.history:compare",
         "history": "times.cli.history:history",
         "append": "times.cli.history:append",
-        "tune": "times.cli.tune:tune_flags",
     },
     epilog="""\b
 Examples:

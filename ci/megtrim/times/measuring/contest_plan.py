@@ -1,6 +1,5 @@
 """From a task that measures to its contest: which programs, which flags, which files."""
 
-from collections.abc import Callable
 from dataclasses import replace
 
 from megtrim.core.build_spec import Variant
@@ -48,7 +47,7 @@ from megtrim.times.experiments.contest import (
     name_files,
 )
 from megtrim.times.measuring.timing import measure
-from megtrim.times.measuring.timing_runs import ContestFiles, ContestRuns
+from megtrim.times.measuring.timing_runs import ContestFiles
 from megtrim.times.plan import compares_with_base, experiment_of, list_trimmed, trimmed_variant
 
 _OF_APPLICATION = "the scenario runs an application, which prints no times that megtrim reads"
@@ -108,13 +107,9 @@ def find_files(task: Task, session: Session) -> ContestFiles:
 
 
 def measure_task(
-    task: Task,
-    session: Session,
-    contest: Contest,
-    *,
-    keep: Callable[[ContestRuns], None] = lambda _: None,
+    task: Task, session: Session, contest: Contest
 ) -> tuple[DeviceIdentity, ContestResult | str]:
-    """Return the machine and its times, or what its CPU does not have; ``keep`` gets the runs."""
+    """Return the machine and its times, or what its CPU does not have."""
     device = session.services.device(scenario_of(task))
     files = find_files(task, session)
     say = session.services.console.say
@@ -124,7 +119,7 @@ def measure_task(
         who = DeviceIdentity(name=lease.name, kind=lease.kind, facts=lease.facts())
         features = read_device_features(lease.kind, machine, who.facts)
         lacking = describe_lacking(list_needed_features(task), features)
-        return who, lacking or measure(contest, files, lease, say=say, keep=keep)
+        return who, lacking or measure(contest, files, lease, say=say)
 
     return run_with_retries(device, attempt, say=say)
 

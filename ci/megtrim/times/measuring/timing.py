@@ -54,7 +54,6 @@ def measure(
     lease: Lease,
     *,
     say: Callable[[str], None],
-    keep: Callable[[ContestRuns], None] = lambda _: None,
 ) -> ContestResult:
     began_s = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="megtrim-") as scratch, lease.open() as directory:
@@ -67,9 +66,7 @@ def measure(
             timeout_s=contest.timeout_s,
             environment=contest.environment,
         )
-        result = _Measurement(contest, runs, directory.cpus(), began_s, say).measure()
-        keep(runs)
-        return result
+        return _Measurement(contest, runs, directory.cpus(), began_s, say).measure()
 
 
 class _Measurement:

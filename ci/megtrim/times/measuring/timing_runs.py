@@ -129,13 +129,6 @@ class ContestRuns:
             raise ContestEnded(PerformanceStatus.FAILED, msg)
         return found
 
-    def read_made(self, side: str) -> tuple[bytes | None, bytes | None]:
-        cache = self._caches.get(side)
-        return (
-            self._directory.get(self._files.names_of(side).dumped_model),
-            None if cache is None else cache.read_bytes(),
-        )
-
     def _run(
         self,
         side: str,

@@ -40,7 +40,6 @@ def test_each_number_is_a_scenario(tmp_path: Path) -> None:
     assert scenarios[1].args == scenarios[2].args == ("--cpu", "--iter", "2")
     lines = [loaded.line("models", 0, "scenarios", at, "name") for at in range(4)]
     assert lines == [7, 8, 8, 11]
-    assert loaded.source("models", 0, "scenarios", 3)[1] == ("models", 0, "scenarios", 2)
     assert loaded.show_key("models", 0, "scenarios", 2) == "models[0].scenarios[1]"
 
 
@@ -77,8 +76,7 @@ def test_a_scenario_in_a_file_of_its_own_may_have_a_list(tmp_path: Path) -> None
     file.write_text("name: many\nthreads: [1, 10]\n", encoding="utf-8")
     loaded = load(tmp_path, text)
 
-    assert loaded.source("models", 0, "scenarios", 1, "threads") == (file, ("threads",))
-    assert loaded.place("models", 0, "scenarios", 1, "threads").line == 2
+    assert loaded.place("models", 0, "scenarios", 1, "threads") == Place(file="s/many.yaml", line=2)
 
 
 MAIN = f"{ENGINE}models: models/*.yaml\n"
@@ -134,9 +132,6 @@ def test_every_key_has_its_file_and_line(tmp_path: Path, monkeypatch: pytest.Mon
     here = tmp_path.name
     assert loaded.where("models", 0, "scenarios", 1, "threads") == f"{here}/models/a/two.yaml:3"
     assert loaded.where("models", 1, "scenarios", 0) == f"{here}/models/b.yaml:4"
-    source = loaded.source("models", 1, "scenarios", 0)
-    assert source == (Path(here, "models/b.yaml"), ("scenarios", 0))
-    assert loaded.source("engine") == (Path(here, "megtrim.yaml"), ("engine",))
 
 
 def test_mistakes_are_named_where_they_are(tmp_path: Path) -> None:
@@ -256,8 +251,6 @@ def test_configurations_of_any_depth_share_files(tmp_path: Path, config: str) ->
         "files/x.cache",
         "files/x.npy",
     ]
-    assert loaded.is_shared("models", 0, "scenarios", 0) is ("/" in config)
-    assert not loaded.is_shared("engine")
 
 
 def test_mistakes_in_shared_files_are_named_where_they_are(tmp_path: Path) -> None:

@@ -94,7 +94,7 @@ def test_places_are_those_of_the_file(tmp_path: Path) -> None:
     assert desk.show_key("toolchain", "kind") == "toolchains[1].kind"
     assert desk.show_key("models", 0, "scenarios", 2) == "models[1].scenarios[2]"
     assert desk.line("models", 0, "scenarios", 2, "args") == 19
-    assert desk.source("budgets", 0)[1] == ("budgets", 1)
+    assert desk.show_key("budgets", 0) == "budgets[1]"
     phone = load(tmp_path, WHOLE, "phone")
     assert phone.show_key("trim", "relocations") == "toolchains[0].trim.relocations"
 

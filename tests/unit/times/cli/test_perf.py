@@ -1,16 +1,13 @@
-"""``megtrim perf``: list, run, tune and history."""
+"""``megtrim perf``: list, run and history."""
 
 import json
 import platform
-from dataclasses import replace
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
 from megtrim.core.config.performance import PerfConfig
-from megtrim.core.timing.spec import PerformanceStatus
 from megtrim.engines.megengine.experiment import DataType
 from megtrim.engines.megengine.experiments import EXPERIMENTS
 from megtrim.engines.megengine.load_and_run.dialects import LITE
@@ -20,12 +17,8 @@ from megtrim.libs.util.errors import InputError
 from megtrim.libs.util.strict_json import dump
 from megtrim.times.cli.list import look_around
 from megtrim.times.cli.run import ask
-from megtrim.times.cli.tune import describe_search, keep_winner, tune_flags
-from megtrim.times.tuning_winner import TunedScenario
 from support.history_entries import SCENARIO, make_row, make_run
 from unit.core.cli.support import Shell
-from unit.times.test_tuning_winner import CONFIG as TUNED_CONFIG
-from unit.times.test_tuning_winner import search, write_config
 
 
 @pytest.fixture
@@ -184,72 +177,6 @@ def test_options_come_before_the_configuration_which_decides_the_rest(
 def test_an_unknown_experiment_is_refused() -> None:
     with pytest.raises(InputError, match="there is no experiment 'nchw'"):
         ask(CONFIGURED, ("trimming", "nchw"), None)
-
-
-CACHE = PurePosixPath("megtrim/tuned/net-fast.algo.cache")
-WHERE = ("models", 0, "scenarios", 0)
-TUNED = TunedScenario(sibling=WHERE, item={"name": "fast"}, dumped_model=None, algo_cache=CACHE)
-NOTHING = (None, None)
-
-
-def test_a_search_is_described() -> None:
-    ratios = {"nchw88": 0.5, "record-1": 0.8, "fast-run-cache": PerformanceStatus.FAILED}
-    found = describe_search("net/default@any", replace(search(ratios), skipped=("recipe-x86",)))
-
-    assert [*found] == [
-        "net/default@any: 3 experiments",
-        "  12 pairs of processes at most",
-        "    nchw88: 0.500 (0.495 to 0.505) of the baseline's time, 12 pairs; different: yes",
-        "    record-1: 0.800 (0.792 to 0.808) of the baseline's time, 12 pairs; different: yes",
-        "    fast-run-cache: x",
-        "  not measured, for the budget ended: recipe-x86",
-        "winner: nchw88",
-        "  step: run the model with --enable-nchw88; measured",
-        "  once more: 0.500 (0.495 to 0.505) of the baseline's time, 40 pairs; different: yes",
-    ]
-    slower = [*describe_search("net/default@any", search({"nchw88": 1.5}))]
-    assert slower[3:5] == ["no experiment is surely faster than the baseline", "fastest: nchw88"]
-
-
-@pytest.mark.parametrize("text", ["soon", "9 moons", "-1 min"])
-def test_a_budget_is_a_duration(text: str) -> None:
-    done = CliRunner().invoke(tune_flags, ["net/default", "--budget", text])
-    assert done.exit_code == 2
-    assert "a duration such as" in done.output
-
-
-@pytest.fixture
-def file(tmp_path: Path) -> Path:
-    write_config(tmp_path)
-    return tmp_path / "megtrim.yaml"
-
-
-def test_a_cache_is_there_before_the_file_that_names_it(file: Path) -> None:
-    edited = f"{TUNED_CONFIG}      - {{name: fast, fast_run: true, algo_cache: {CACHE}}}\n"
-    keep_winner(file, (file, edited.encode()), TUNED, (None, b"found"))
-    assert file.read_text("utf-8") == edited
-    assert (file.parent / CACHE).read_bytes() == b"found"
-
-
-def test_one_of_several_toolchains_keeps_its_winner(file: Path) -> None:
-    several = "toolchains: [{name: phone, kind: zig}, {name: desk, kind: host}]\nmodels:"
-    before = TUNED_CONFIG.replace("models:", several)
-    file.write_text(before, encoding="utf-8")
-    edited = f"{before}      - {{name: fast, args: [--cpu], toolchains: [desk]}}\n"
-    chosen = file.with_name("megtrim.yaml#desk")
-    keep_winner(chosen, (file, edited.encode()), replace(TUNED, algo_cache=None), NOTHING)
-    assert file.read_text("utf-8") == edited
-
-
-def test_a_file_that_is_not_valid_or_that_nothing_finds_does_not_stay(file: Path) -> None:
-    wrong = f"{TUNED_CONFIG}      - {{name: fast, arg: [--cpu]}}\n"
-    with pytest.raises(InputError, match="arg"):
-        keep_winner(file, (file, wrong.encode()), TUNED, NOTHING)
-    assert file.read_text("utf-8") == TUNED_CONFIG
-    lost = file.with_name("fast.yaml")
-    with pytest.raises(InputError, match="the pattern that finds its siblings"):
-        keep_winner(file, (lost, b"name: fast\n"), TUNED, NOTHING)
-    assert not lost.exists()
 
 
 def test_a_history_shows_its_changes(shell: Shell, history: Path) -> None:
