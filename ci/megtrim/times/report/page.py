@@ -13,7 +13,6 @@ def list_values(performance: Performance) -> Mapping[str, Any]:
         "time_pictures": pictures.time_pictures(performance),
         "time_tables": tables.tables(performance),
         "time_head": tables.HEAD,
-        "size_speed_pictures": pictures.size_speed_pictures(performance),
         "trimming_head": tables.TRIMMING_HEAD,
         "trimming_lines": tables.trimming_lines(performance),
         "history_pictures": pictures.history_pictures(performance.history),

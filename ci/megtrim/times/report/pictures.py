@@ -1,13 +1,12 @@
 """The pictures of times.
 
-A missing night is a gap. Sizes and speeds start at zero, so that distances are shares.
+A missing night is a gap. Bars start at zero, so that lengths are shares.
 """
 
 from collections.abc import Iterator, Sequence
 from datetime import date
 from itertools import groupby, pairwise
 
-from megtrim.core.config.units import format_bytes
 from megtrim.core.timing.spec import TimeStage
 from megtrim.core.timing.times import Reference, StageTime, ratio_with_interval
 from megtrim.core.verdict.performance import (
@@ -16,8 +15,6 @@ from megtrim.core.verdict.performance import (
     Performance,
     PerformanceRow,
     Point,
-    TrimmingRow,
-    VariantTime,
 )
 from megtrim.libs.render.formatting import milliseconds
 from megtrim.libs.render.markup import one_line
@@ -238,100 +235,5 @@ def _mark_changes(changes: Sequence[ChangePoint], nights: Scale) -> Iterator[Cha
         )
 
 
-_SIZE_HEIGHT = 230.0
-_MOST_SIZE_PICTURES = 40
-_MOST_POINTS = 8
-_SIZE_TICKS = 4
-_LONGEST_NAME = 14
-_NEAR_X = 0.24
-_NEAR_Y = 17.0
-"""Closer than this, as a share of the width and in pixels, two names would overlap."""
-_ABOVE = -13.0
-_BELOW = 22.0
-_LINE = 16.0
-
-
-class VariantMark(Value):
-    name: str
-    x: str
-    y: str
-    lower: str
-    upper: str
-    label_y: str
-    anchor: str
-    colour: int
-    text: str
-
-
-class SizeSpeedPicture(Value):
-    title: str
-    artifact: str
-    text: str
-    height: str
-    points: tuple[VariantMark, ...]
-    sizes: tuple[Tick, ...]
-    times: tuple[Tick, ...]
-
-
-def size_speed_pictures(performance: Performance) -> tuple[SizeSpeedPicture, ...]:
-    found = (_draw_size_speed(row) for row in performance.trimming)
-    return tuple(each for each in found if each is not None)[:_MOST_SIZE_PICTURES]
-
-
-def _draw_size_speed(row: TrimmingRow) -> SizeSpeedPicture | None:
-    timed = [(variant, variant.time) for variant in row.variants if variant.time][:_MOST_POINTS]
-    if not timed:
-        return None
-    sizes = from_zero(max(each.size_bytes for each, _ in timed))
-    mebibytes = Scale(low=0.0, high=sizes.high / 2**20)
-    times = from_zero(max(_find_upper(time) for _, time in timed) * 1.12)
-    return SizeSpeedPicture(
-        title=one_line(row.scenario),
-        artifact=one_line(row.artifact),
-        text="; ".join(_describe_variant(each, time) for each, time in timed),
-        height=f"{_SIZE_HEIGHT:.0f}",
-        points=tuple(_mark_variants(timed, sizes, times)),
-        sizes=tuple(_list_ticks(mebibytes, _SIZE_TICKS, "MiB")),
-        times=tuple(_list_heights(times, _SIZE_TICKS, _SIZE_HEIGHT)),
-    )
-
-
 def _find_upper(time: StageTime) -> float:
     return time.median_ms if time.upper_ms is None else time.upper_ms
-
-
-def _describe_variant(variant: VariantTime, time: StageTime) -> str:
-    ratio = f", ratio to plain {ratio_with_interval(variant.ratio)}" if variant.ratio else ""
-    size = format_bytes(variant.size_bytes)
-    return f"{one_line(variant.variant)}: {size}, {time_with_interval(time)} ms{ratio}"
-
-
-def _mark_variants(
-    timed: Sequence[tuple[VariantTime, StageTime]], sizes: Scale, times: Scale
-) -> Iterator[VariantMark]:
-    taken: list[tuple[float, float]] = []
-    for number, (variant, time) in enumerate(timed):
-        part = sizes.part(variant.size_bytes)
-        label_y = _place_label(part, _SIZE_HEIGHT * (1 - times.part(_find_upper(time))), taken)
-        taken.append((part, label_y))
-        name = one_line(variant.variant)
-        yield VariantMark(
-            name=name if len(name) <= _LONGEST_NAME else f"{name[: _LONGEST_NAME - 1]}…",
-            x=sizes.x(variant.size_bytes),
-            y=times.y(time.median_ms, _SIZE_HEIGHT),
-            lower=times.y(time.lower_ms, _SIZE_HEIGHT),
-            upper=times.y(_find_upper(time), _SIZE_HEIGHT),
-            label_y=f"{label_y:.1f}",
-            anchor=anchor(part),
-            colour=number,
-            text=_describe_variant(variant, time),
-        )
-
-
-def _place_label(part: float, top: float, taken: Sequence[tuple[float, float]]) -> float:
-    places = [top + _ABOVE, *(top + _BELOW + _LINE * number for number in range(len(taken) + 1))]
-    for place in places:
-        near = (abs(part - x) < _NEAR_X and abs(place - y) < _NEAR_Y for x, y in taken)
-        if not any(near):
-            return place
-    return places[-1]

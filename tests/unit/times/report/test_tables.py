@@ -17,7 +17,6 @@ from megtrim.times.report.pictures import (
     HISTORY_HEIGHT,
     MOST_BARS,
     history_pictures,
-    size_speed_pictures,
     time_pictures,
 )
 from megtrim.times.report.tables import PROPERTIES_LIMIT, direction, properties, time_with_interval
@@ -25,7 +24,6 @@ from unit.core.report.test_html import Page
 from unit.core.verdict.examples import HOSTILE, facts, passing
 from unit.core.verdict.performance_examples import (
     REGRESSED,
-    TRIMMING,
     hostile_performance,
     many,
     nights,
@@ -35,7 +33,6 @@ from unit.core.verdict.performance_examples import (
     skipped,
     timed,
     times,
-    variant,
 )
 
 SHORT = performance(
@@ -362,24 +359,3 @@ def test_short_histories(count: int) -> None:
         assert 0 <= float(night.upper) <= float(night.y) <= float(night.lower) <= HISTORY_HEIGHT
         assert 0 < float(night.x[:-1]) < 100
     assert history_pictures((replace(series, points=()),)) == ()
-
-
-def test_size_against_speed_hides_no_name() -> None:
-    (picture,) = size_speed_pictures(performance())
-    plain, region, reduced = picture.points
-
-    assert float(plain.x[:-1]) > float(region.x[:-1]) > float(reduced.x[:-1])
-    assert float(reduced.y) > float(plain.y)
-    assert abs(float(region.label_y) - float(reduced.label_y)) >= 17
-    assert (plain.anchor, reduced.anchor) == ("end", "start")
-    assert "region: 2.8 MiB, 5.240 (5.135 to 5.345) ms, ratio to plain 1.008" in picture.text
-    unmeasured = replace(
-        TRIMMING, variants=(replace(variant("plain", 9, 1.0), time=None),),
-        status=PerformanceStatus.FAILED, reason="it crashed",
-    )  # fmt: skip
-    assert size_speed_pictures(performance(trimming=(unmeasured,))) == ()
-    names = tuple(variant(f"v{number}", 1000, 5.0) for number in range(5))
-    (picture,) = size_speed_pictures(performance(trimming=(replace(TRIMMING, variants=names),)))
-    heights = sorted(float(point.label_y) for point in picture.points)
-
-    assert all(after - before >= 15 for before, after in itertools.pairwise(heights))
