@@ -18,7 +18,7 @@ from megtrim.times.nights import issue_actions
 from support.history_entries import make_row, make_run, make_sizes
 from unit.core.cli.support import Answer, Shell
 from unit.hosting.cli.github.job import FAST, GOOD, SLOW, Team, open_team
-from unit.times.nights.test_regressions import known, night, rising, the_one
+from unit.times.nights.test_regressions import known, measured, night, the_one
 
 pytestmark = [pytest.mark.unit]
 
@@ -227,15 +227,14 @@ def test_a_tag_is_called_like_the_default_branch(team: Team) -> None:
     assert not any(call.endswith("main") for call in asked)
 
 
-def test_an_entry_of_2099_hides_a_rise(team: Team) -> None:
-    runs = rising(30, 1.3, at=20)
+def test_an_entry_of_2099_takes_the_turn_of_a_week(team: Team) -> None:
     history = team.shell.folder / "history"
-    append_to_folder(history, [*runs, make_run(IN_2099, [make_row()], device="another")])
+    append_to_folder(history, [*measured(28), make_run(IN_2099, [make_row()], device="another")])
     for number in range(3, 30):
         team.repository.commit(sha=f"{number:040x}", branch="main")
     team.env.setenv("GITHUB_SHA", team.repository.commit(branch="main"))
 
-    assert team.base() == f"{19:040x}"
+    assert team.base() == f"{14:040x}"
 
 
 def test_a_commit_of_2099_freezes_the_trend_of_sizes(team: Team) -> None:

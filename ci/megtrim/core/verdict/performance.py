@@ -153,7 +153,7 @@ class Point(Value):
 class ChangePoint(Value):
     date: str
     ratio: float
-    """New level over old: above 1 is slower."""
+    """The night over the program that it was compared with: above 1 is slower."""
 
     def __post_init__(self) -> None:
         parse_time("date", f"{self.date}T00:00:00Z")

@@ -16,7 +16,7 @@ from megtrim.core.cli.history_options import (
     warn_unreadable,
 )
 from megtrim.core.cli.options import PATH, examples, json_option
-from megtrim.core.timing.times import Answer
+from megtrim.core.timing.times import Answer, ratio_with_interval
 from megtrim.core.verdict.performance import PerformanceRow
 from megtrim.libs.history.entries import History
 from megtrim.libs.history.folder import read_entry_file, read_folder
@@ -24,8 +24,8 @@ from megtrim.libs.render.formatting import align_columns
 from megtrim.libs.util.errors import InputError
 from megtrim.libs.util.input_files import decode
 from megtrim.libs.util.wording import count
-from megtrim.times.nights.change_points import DatedChange, Direction, Pattern, Series, make_series
 from megtrim.times.nights.history import RUN_FILES, HistoryRun, compare_runs
+from megtrim.times.nights.series import Change, Series, make_series
 
 _COMMIT_DIGITS = 12
 
@@ -43,10 +43,11 @@ _COMMIT_DIGITS = 12
 @click.option("--scenario", default="", metavar="ID", help="Only this scenario.")
 @json_option
 def history(selector: HistorySelector, since: date | None, scenario: str, as_json: bool) -> None:
-    """Print each series of nights: its last time, and its changes, or whether it drifts.
+    """Print each series of nights: its last time, and the nights that were slower or faster.
 
-    A change is dated between two commits. Another device, or another version of the way megtrim
-    measures, begins a new series. The exit status does not depend on what is found.
+    A change is what the comparison of a night with an earlier program decided. Another device, or
+    another version of the way megtrim measures, begins a new series. The exit status does not
+    depend on what is found.
     """
     found = selector.read(RUN_FILES, since)
     series = make_series(found.entries, scenario=scenario)
@@ -70,30 +71,17 @@ def _text(found: History[HistoryRun], series: tuple[Series, ...]) -> str:
 
 
 def _headline(series: Series) -> str:
-    findings = series.findings
-    match findings.pattern:
-        case Pattern.TOO_SHORT:
-            more = "night" if findings.missing == 1 else "nights"
-            return f"{findings.pattern}: {findings.missing} {more} more needed"
-        case Pattern.DRIFT:
-            share = 100 * (findings.drift_ratio - 1)
-            return f"drift of {share:+.1f} % in all over {findings.nights} nights"
-        case Pattern.QUIET:
-            return f"quiet over {findings.nights} nights"
-        case Pattern.CHANGED:
-            count = len(series.changes)
-            return f"{count} change{'s' if count > 1 else ''} in {findings.nights} nights"
+    nights = count(len(series.points), "night")
+    changes = count(len(series.changes), "change")
+    return f"{changes} in {nights}, {series.compared} of them compared"
 
 
-def _describe(dated: DatedChange) -> str:
-    change = dated.change
-    good = dated.last_good
-    bad = dated.first_bad
-    share, low, high = (100 * (ratio - 1) for ratio in (change.ratio, change.lower, change.upper))
-    word = "slower" if change.direction is Direction.SLOWER else "faster"
-    size = f"{word}: {share:+.1f} % ({low:+.1f} to {high:+.1f})"
-    days = f"after {good.measured_at[:10]}, by {bad.measured_at[:10]}"
-    return f"{size}, {days}: {good.commit[:_COMMIT_DIGITS]}..{bad.commit[:_COMMIT_DIGITS]}"
+def _describe(change: Change) -> str:
+    ratio = change.ratio
+    point = change.point
+    against = f" than {ratio.name}" if ratio.name else ""
+    on = f"{point.date} at {point.commit[:_COMMIT_DIGITS]}"
+    return f"{on}: {change.direction}{against}, ratio {ratio_with_interval(ratio)}"
 
 
 _COMMIT = re.compile(r"[0-9a-f]{7,64}", re.ASCII)

@@ -1,1 +1,1 @@
-"""Nightly runs: series, change points, issues."""
+"""Nightly runs: series, changes, issues."""

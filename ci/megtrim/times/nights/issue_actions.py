@@ -1,7 +1,7 @@
 """Which scenarios got slower, or were not measured, and what becomes of their issues.
 
 Only a decided comparison with a *base* commit opens or closes anything. It stays while an issue is
-open. A rise in the history chooses the base, and opens nothing: machines get slower, too.
+open. Otherwise it is the commit of the night before, and once a week one of a fortnight ago.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -13,17 +13,16 @@ from itertools import accumulate
 from megtrim.core.timing.spec import PerformanceStatus, TimeStage
 from megtrim.core.timing.times import RatioResult, Reference
 from megtrim.core.verdict.performance import Performance, PerformanceRow, Point, Row, TrimmingRow
-from megtrim.libs.history.entries import parse_time
 from megtrim.libs.util.value import Value
-from megtrim.times.nights.change_points import Direction, make_series
 from megtrim.times.nights.history import HistoryRun
+from megtrim.times.nights.series import make_series
 
 _LONGEST_SUBJECTS = 20_000
 _NIGHTS_WITHOUT_NEWS = 3
 UNMEASURED_DAYS = 7
 """After so many days without a time someone is told: a phone that is off looks like a quiet one."""
-_NIGHTS_OF_A_RISE = 14
-"""For so long a rise in the history chooses the base: no comparison has called it one by then."""
+_NIGHTS_OF_A_WEEK = 7
+_NIGHTS_OF_A_FORTNIGHT = 14
 
 
 class IssueState(StrEnum):
@@ -274,7 +273,7 @@ def list_bases(
 ) -> tuple[str, ...]:
     """Return the commits to compare ``head`` with, the best first.
 
-    First the base of the oldest open issue, then the commit before a rise, then the last ones. One
+    First the base of the oldest open issue, then that of a week's turn, then the last ones. One
     that brought no news for some nights may not build any more: every second night leaves it out.
     """
     known = [each for each in known if not each.record.measured]
@@ -283,7 +282,7 @@ def list_bases(
     unrepaired = [each for each in slow if each.is_open and each.record.base]
     oldest = min(unrepaired, key=lambda each: each.number, default=None)
     if oldest is None:
-        best = _find_before_rise(ours, runs)
+        best = _choose_in_turn(ours, runs)
     elif oldest.record.base == head:
         return ()
     else:
@@ -297,26 +296,25 @@ def list_bases(
     return tuple(each for each in every if each not in ("", head))
 
 
-def _find_before_rise(known: Sequence[KnownIssue], runs: Sequence[HistoryRun]) -> str:
-    """A rise that a person accepted, by closing its issue, is none."""
+def _choose_in_turn(known: Sequence[KnownIssue], runs: Sequence[HistoryRun]) -> str:
+    """Return the commit of the night before, or what a week's turn asks for.
+
+    Small steps, none of which exceeds the threshold, and a step that no comparison decided, are
+    found by the comparison with the commit of a fortnight ago. The night after that one skips it,
+    so that no step between two neighbours is only seen together with others. A regression that a
+    person accepted, by closing its issue, is no reason to look further back.
+    """
     closed = (each.record for each in known if not each.is_open)
     accepted = {each.first_bad for each in closed if each.state is IssueState.REGRESSED}
     since = max((run.id for run in runs if run.commit.sha in accepted), default="")
-    newest = max((run.time for run in runs), default=datetime.min)
-    found: list[Point] = []
-    for series in make_series(runs):
-        ended = parse_time("measured_at", series.points[-1].measured_at)
-        gone = (newest - ended).days > _NIGHTS_OF_A_RISE  # its scenario, or its device
-        if series.key.stage is not TimeStage.INFERENCE or gone:
-            continue
-        lately = max(0, len(series.points) - _NIGHTS_OF_A_RISE)
-        if series.findings.drift is Direction.SLOWER:
-            found.append(series.points[lately])
-        found += [
-            change.last_good
-            for change in series.changes[-1:]
-            if change.change.direction is Direction.SLOWER and change.change.first >= lately
-        ]
-    counting = [point for point in found if point.run >= since]
-    first = min(counting, key=lambda point: point.run, default=None)
-    return first.commit if first else ""
+    in_order = sorted(runs, key=lambda each: each.id)
+    nights = {run.measured_at for run in in_order}
+    by_night = {run.measured_at: run.commit.sha for run in in_order if run.id >= since}
+    commits = list(by_night.values())
+    if not commits:
+        return ""
+    if len(nights) % _NIGHTS_OF_A_WEEK == 0:
+        return commits[-_NIGHTS_OF_A_FORTNIGHT:][0]
+    if len(nights) > _NIGHTS_OF_A_WEEK and len(nights) % _NIGHTS_OF_A_WEEK == 1:
+        return commits[-2:][0]
+    return commits[-1]

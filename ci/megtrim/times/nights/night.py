@@ -19,8 +19,8 @@ from megtrim.core.verdict.performance import (
 from megtrim.libs.render.markup import one_line
 from megtrim.libs.util.value import Value
 from megtrim.times.experiments.contest import METHOD
-from megtrim.times.nights.change_points import Series, make_series
 from megtrim.times.nights.history import HistoryRun, MeasuredCommit
+from megtrim.times.nights.series import Series, make_series
 
 _LONGEST_LINE = 250
 _MOST_REMARKS = 20
@@ -114,9 +114,7 @@ def _make_row(
 def _show(series: Series, cpu_class: str) -> HistorySeries:
     in_order = sorted(series.points, key=lambda point: point.measured_at)
     points = {point.date: point for point in in_order}
-    changes = {
-        series.points[dated.change.first].date: dated.change.ratio for dated in series.changes
-    }
+    changes = {change.point.date: change.ratio.ratio for change in series.changes}
     return HistorySeries(
         scenario=series.key.scenario,
         cpu_class=cpu_class,

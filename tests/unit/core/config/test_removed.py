@@ -22,7 +22,7 @@ FILES = {
 @pytest.mark.parametrize("words", [*VERBS, *OPTIONS])
 def test_a_verb_or_an_option_that_was_removed_is_known(shell: Shell, words: str) -> None:
     answer = shell(*words.split()).expect(2, out="")
-    row = (VERBS | OPTIONS)[words]
+    row = {**VERBS, **OPTIONS}[words]
     assert answer.err == (
         f"megtrim: megtrim {words} was removed: {row.last} is the last version that has it\n"
         f"  {row.instead}\n"

@@ -2,12 +2,15 @@
 
 import json
 import platform
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from megtrim.core.config.performance import PerfConfig
+from megtrim.core.timing.spec import PerformanceStatus, TimeStage
+from megtrim.core.timing.times import Answer, RatioResult, Reference
 from megtrim.engines.megengine.experiment import DataType
 from megtrim.engines.megengine.experiments import EXPERIMENTS
 from megtrim.engines.megengine.load_and_run.dialects import LITE
@@ -17,6 +20,7 @@ from megtrim.libs.util.errors import InputError
 from megtrim.libs.util.strict_json import dump
 from megtrim.times.cli.list import look_around
 from megtrim.times.cli.run import ask
+from megtrim.times.nights.history import HistoryRun
 from support.history_entries import SCENARIO, make_row, make_run
 from unit.core.cli.support import Shell
 
@@ -28,10 +32,29 @@ def history(shell: Shell) -> Path:
 
 
 _NOISE = 0.005 * np.random.default_rng(5).standard_normal(40)
-RUNS = tuple(
-    make_run(night, [make_row(40 * (1 + _NOISE[night] + 0.1 * (night >= 20)))])
-    for night in range(40)
+_SLOWER = RatioResult(
+    against=Reference.BASE,
+    name=f"main at {19:012x}",
+    stage=TimeStage.INFERENCE,
+    ratio=1.1,
+    lower=1.09,
+    upper=1.11,
+    pairs=12,
+    different=Answer.YES,
+    exceeds=Answer.YES,
 )
+
+
+def _measure(night: int) -> HistoryRun:
+    row = make_row(40 * (1 + _NOISE[night]))
+    if night >= 20:
+        row = make_row(44 * (1 + _NOISE[night]))
+    if night == 20:
+        row = replace(row, ratios=(_SLOWER,), status=PerformanceStatus.REGRESSED)
+    return make_run(night, [row])
+
+
+RUNS = tuple(_measure(night) for night in range(40))
 
 
 CONFIG = """\
@@ -181,17 +204,18 @@ def test_an_unknown_experiment_is_refused() -> None:
 
 def test_a_history_shows_its_changes(shell: Shell, history: Path) -> None:
     answer = shell("perf", "history").expect(0)
-    assert "1 change in 40 nights" in answer.out
-    assert "after 2026-01-20, by 2026-01-21" in answer.out
+    assert "1 change in 40 nights, 1 of them compared" in answer.out
+    slower = "slower than main at 000000000013, ratio 1.100 (1.090 to 1.110)"
+    assert f"    2026-01-21 at 000000000000: {slower}\n" in answer.out
     (series,) = json.loads(shell("perf", "history", "--json").out)["series"]
-    assert int(series["changes"][0]["first_bad"]["commit"], 16) == 20
+    assert int(series["changes"][0]["point"]["commit"], 16) == 20
 
 
 def test_since_and_scenario_narrow_a_history(shell: Shell, history: Path) -> None:
     shown = shell("perf", "history", "--since", "2026-01-28", "--scenario", SCENARIO).out
 
     assert "13 runs, 1 series" in shown
-    assert "not enough history: 1 night more needed" in shown
+    assert "0 changes in 13 nights, 0 of them compared" in shown
     assert "0 series" in shell("perf", "history", "--scenario", "other").out
 
 

@@ -14,10 +14,9 @@ from megtrim.core.timing.spec import PerformanceStatus, TimeStage
 from megtrim.core.timing.times import Answer, SamplesLeftOut, StageTime
 from megtrim.core.verdict.join import join
 from megtrim.core.verdict.model import Verdict, parse_verdict, to_json
-from megtrim.core.verdict.performance import HistorySeries
+from megtrim.core.verdict.performance import ChangePoint, HistorySeries
 from megtrim.libs.util.errors import InputError
 from megtrim.libs.util.strict_json import dump
-from megtrim.times.nights.change_points import make_series
 from megtrim.times.nights.history import (
     LARGEST_RUN_BYTES,
     RUN_FILES,
@@ -27,6 +26,7 @@ from megtrim.times.nights.history import (
     compare_runs,
 )
 from megtrim.times.nights.night import NightFacts, add_history, make_runs
+from megtrim.times.nights.series import make_series
 from support.history_entries import make_lost_row, make_row, make_run
 from unit.core.verdict.examples import RESNET, facts
 from unit.core.verdict.performance_examples import (
@@ -375,14 +375,17 @@ def test_the_report_shows_all_nights() -> None:
     assert [p.time.median_ms for p in show_series(verdict(row()), runs).points] == [7.0]
 
 
-def test_a_change_point_is_shown() -> None:
-    runs = [
-        make_one(verdict(row(times=times((5 if n <= 10 else 6) + n % 3 / 100))), night(n))
-        for n in range(1, 21)
-    ]
+def test_a_change_is_shown() -> None:
+    runs = [make_one(verdict(row()), night(n)) for n in range(1, 11)]
+    runs.append(make_one(verdict(REGRESSED), night(11)))
 
-    series = show_series(verdict(row()), runs)
-    assert [each.date for each in series.changes] == ["2026-03-11"]
+    shown = add_history(verdict(REGRESSED), runs)
+    assert shown.performance is not None
+    changes = {each.experiment: each.changes for each in shown.performance.history}
+    assert changes == {
+        "baseline": (),
+        "nchw44": (ChangePoint(date="2026-03-11", ratio=1.051),),
+    }
 
 
 def test_a_verdict_without_times_stays_as_it_is() -> None:
