@@ -29,7 +29,7 @@ from megtrim.core.cli.options import common, trimming
 from megtrim.core.config.device import HOSTED_RUNNER
 from megtrim.core.config.json_schema import make_json_schema
 from megtrim.core.config.load import load_config
-from megtrim.core.config.removed import KEYS, OPTIONS, VERBS
+from megtrim.core.config.removed import KEYS, OPTIONS, VERBS, Removed
 from megtrim.core.config.templates import StarterModel, model_files, starter
 from megtrim.core.parts import hand_in
 from megtrim.hosting.caller_texts import CALLED
@@ -76,10 +76,13 @@ def pages() -> dict[str, str]:
 def _removed() -> Iterator[str]:
     yield "| removed | last in | in its place |"
     yield "|---|---|---|"
-    for words, row in sorted((VERBS | OPTIONS).items()):
-        yield f"| `megtrim {words}` | {row.last} | {row.instead} |"
+    alike: dict[Removed, list[str]] = {}
+    for words, row in sorted({**VERBS, **OPTIONS}.items()):
+        alike.setdefault(row, []).append(f"`megtrim {words}`")
     for key, row in sorted(KEYS.items()):
-        yield f"| the key `{key}` | {row.last} | {row.instead} |"
+        alike.setdefault(row, []).append(f"the key `{key}`")
+    for row, names in alike.items():
+        yield f"| {', '.join(names)} | {row.last} | {row.instead} |"
 
 
 def _fill(page: str, blocks: Mapping[str, Iterable[str]]) -> str:

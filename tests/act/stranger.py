@@ -148,7 +148,8 @@ def introduce(caller: Path, kit_sha: str, *, history: bool = False) -> None:
     given = f"with: {{kit-repository: {KIT}, kit-sha: {kit_sha}, config: "
     text = given.join((first, *others))
     if caller.name in ("megtrim.yml", "megtrim-night.yml"):
-        more = "history: perf-history, " if history else ""
+        at_night = history and caller.name == "megtrim-night.yml"
+        more = "history: perf-history, " if at_night else ""
         text = text.replace("with: {", f"with: {{device-pickup-minutes: 0.1, {more}", 1)
     caller.write_text(text, encoding="utf-8")
 

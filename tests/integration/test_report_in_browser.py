@@ -309,7 +309,7 @@ def test_the_essentials_need_no_script(browser: Browser) -> None:
     try:
         browser.show("mapped")
         assert not browser.driver.find_element(By.CLASS_NAME, "byte-map").is_displayed()
-        for part in ("#bytes td", "#budgets .limit", "#prices td", "#trend"):
+        for part in ("#bytes td", "#budgets .limit", "#prices td"):
             assert browser.driver.find_element(By.CSS_SELECTOR, part).is_displayed()
         assert not browser.driver.find_element(By.ID, "find").is_displayed()
     finally:

@@ -957,7 +957,6 @@ UNSEEN = {
     "MEGTRIM_LANES",
     "MEGTRIM_IMAGE",
     "MEGTRIM_ENGINE_KEY",
-    "MEGTRIM_HISTORY",
     "MEGTRIM_ENGINE_HOST_KEYS",
     "MEGTRIM_PRIVATE_SOURCES",
     "MEGTRIM_CACHE_REMOTE",
@@ -1050,7 +1049,6 @@ def test_which_commits_are_checked_out() -> None:
         ("release-kit", "kit-in-another-folder", None),
         ("nightly-performance", "base", "${{ steps.base.outputs.commit }}"),
         ("nightly-performance", "history", f"refs/heads/{HISTORY}"),
-        ("size-check", "history", "refs/heads/${{ inputs.history }}"),
     }
 
 

@@ -21,7 +21,6 @@ from megtrim.core.config.load import LoadedConfig
 from megtrim.core.config.model import Config
 from megtrim.core.config.scenarios import Scenario
 from megtrim.core.evidence.binding import DEVICE_LABEL
-from megtrim.core.size.history import SizeTrend
 from megtrim.engines.kinds import Engine
 from megtrim.libs.util.console import Console, show_time
 from megtrim.libs.util.errors import InfrastructureFailure, InputError, MegtrimError
@@ -104,7 +103,6 @@ class TrimRequest(Value):
     """The files that it is made of, as they were at first; None: that is not known."""
     private: bool = False
     """What programs print about the sources is not for those who read the reports."""
-    trends: tuple[SizeTrend, ...] = ()
     invocation: Invocation = field(default_factory=Invocation)
     final: str = ""
     """Where a person finds what `megtrim trim` leaves; empty: a job of GitHub Actions has it."""

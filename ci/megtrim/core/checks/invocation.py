@@ -40,7 +40,6 @@ class Options(Value):
     """A commit whose sizes growth is measured against: its own word for ``baseline``."""
     require_baseline: bool = False
     """Refuse to trim where growth cannot be measured."""
-    history: Path | None = None
     traces: tuple[Path, ...] = ()
     device: str | None = None
     """Name or kind of the device to use, instead of the first of its class."""

@@ -146,13 +146,6 @@ releases_option = click.option(
 release_option = click.option(
     "--release", "of_release", type=PATH, metavar="RELEASE", help=_RELEASE
 )
-history_option = click.option(
-    "--history",
-    envvar="MEGTRIM_HISTORY",
-    type=PATH,
-    metavar="FOLDER",
-    help="Folder with the history of sizes: reports show the trend.",
-)
 _BASE = (
     click.option(
         "--base",
@@ -212,7 +205,6 @@ _TRIMMING = (
         is_flag=True,
         help="Refuse to trim if there are no sizes that growth can be measured against.",
     ),
-    history_option,
 )
 
 

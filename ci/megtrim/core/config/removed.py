@@ -10,6 +10,7 @@ from megtrim.core.config.problems import KeyPath
 from megtrim.libs.util.value import Value
 
 _LAST = "0.2.0"
+_NEVER_RELEASED = "a build after 0.2.0"
 _TOOLCHAIN = "toolchains[]."
 """A toolchain may have sections of its own, which are as those of the file."""
 
@@ -22,6 +23,9 @@ class Removed(Value):
 
 _AUTHOR = Removed(instead="leave it out: what github-actions[bot] wrote is read, and no other")
 _JOBS = Removed(instead="the bundle names its device jobs: megtrim ci evidence pack --help")
+_HISTORY = Removed(
+    instead="megtrim size history shows how sizes changed; reports do not", last=_NEVER_RELEASED
+)
 _NO_MATCH = Removed(instead="name the devices, or choose a class with --class")
 
 VERBS: Mapping[str, Removed] = {
@@ -60,6 +64,7 @@ OPTIONS: Mapping[str, Removed] = {
     "devices restore --match": _NO_MATCH,
     "devices run --match": _NO_MATCH,
     "devices run --repeat": Removed(instead="megtrim perf run measures"),
+    "export --history": _HISTORY,
     "init --convert": Removed(
         instead="trace again with megtrim trim --accept: it writes a folder of small files"
     ),
@@ -67,12 +72,24 @@ OPTIONS: Mapping[str, Removed] = {
         instead="copy the configuration: docs/how-to/gate-pull-requests.md, the same models for all"
     ),
     "plan --github-matrix": _JOBS,
+    "plan --history": _HISTORY,
     "plan --per-job": _JOBS,
     "plan --proofs": _JOBS,
     "plan --times": _JOBS,
+    "release build --history": _HISTORY,
+    "report --history": _HISTORY,
+    "size --history": _HISTORY,
     "size prices --calibrate": Removed(instead="trim without the model, and compare the sizes"),
     "size prices --exact": Removed(instead="trim without the model, and compare the sizes"),
     "size prices --seed": Removed(instead="leave it out: nothing is drawn by lot any more"),
+    "stage build --history": _HISTORY,
+    "stage functions --history": _HISTORY,
+    "stage header --history": _HISTORY,
+    "stage profile --history": _HISTORY,
+    "stage reduce --history": _HISTORY,
+    "stage verdict --history": _HISTORY,
+    "trim --history": _HISTORY,
+    "verify --history": _HISTORY,
 }
 """By the words after ``megtrim``, the option last."""
 

@@ -29,7 +29,6 @@ from megtrim.core.report.sections import list_page_values
 from megtrim.core.size.prices import PriceKind
 from megtrim.core.size.report import budgets
 from megtrim.core.size.report import tables as growth
-from megtrim.core.size.report.trend import draw_trends
 from megtrim.core.size.rows import ArtifactSizes, VariantSize
 from megtrim.core.verdict.model import Verdict
 from megtrim.core.verdict.wording import (
@@ -110,7 +109,6 @@ def _sizes(verdict: Verdict) -> dict[str, Any]:
         "byte_maps": [artifact.byte_map for artifact in verdict.artifacts if artifact.byte_map],
         "prices": any(artifact.prices for artifact in verdict.artifacts),
         "price_kinds": tuple(PriceKind),
-        "trends": draw_trends(verdict),
     }
 
 

@@ -17,7 +17,6 @@ from megtrim.core.checks.statuses import (
 from megtrim.core.proof.neighbours import NeighbourResult
 from megtrim.core.proof.results import ScenarioResult
 from megtrim.core.size.growth.causes import Cause, CauseNote
-from megtrim.core.size.history import SizeTrend
 from megtrim.core.size.rows import ArtifactSizes, BudgetRow
 from megtrim.core.trim.results import FunctionsUse, OperatorsUse, Rebuild, RegionsUse, TrimChoice
 from megtrim.core.verdict.conclusion import HINT, VERSION, expect_agreement, expect_sound
@@ -43,7 +42,6 @@ class VerdictFacts(Value):
     """What growth is measured against, such as ``main at 1a2b3c4d5e6f``; empty: nothing."""
     causes: tuple[Cause, ...] = ()
     notes: tuple[CauseNote, ...] = ()
-    trends: tuple[SizeTrend, ...] = ()
     functions: tuple[FunctionsUse, ...] = ()
     """By program; empty: functions are not trimmed."""
     rebuild: Rebuild | None = None

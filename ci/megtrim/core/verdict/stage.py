@@ -1,6 +1,5 @@
 """Stage `verdict`: what all stages saw, joined into ``verdict.json``."""
 
-import hashlib
 import json
 import posixpath
 from collections.abc import Callable, Iterable, Iterator
@@ -92,7 +91,6 @@ def inputs(task: Task, session: Session) -> dict[str, str]:
         else "traced",
         "invocation": dump(session.request.invocation),
         "base": session.request.base,
-        "trends": hashlib.sha256(dump(session.request.trends).encode()).hexdigest(),
         "notes": "\n".join(list_retrained(session)),
         **{f"toolchain {label}": value for label, value in toolchain.identity().items()},
     }
@@ -150,7 +148,6 @@ def work(task: Task, session: Session, folder: Path) -> VerdictResult:
             baseline=sizes.baseline,
             causes=sizes.causes,
             notes=sizes.notes,
-            trends=session.request.trends,
             functions=functions_use(session.results),
             rebuild=rebuild(session.results),
             neighbours=neighbour_results(session),

@@ -19,7 +19,6 @@ from megtrim.core.size.byte_table import ByteChange, ByteMap, MappedComponent, M
 from megtrim.core.size.counted import Use, Work
 from megtrim.core.size.growth.arrivals import Arrivals, NewPart, NewUse
 from megtrim.core.size.growth.causes import Cause, CauseNote
-from megtrim.core.size.history import ComponentGrowth, SizePoint, SizeTrend
 from megtrim.core.size.prices import Price, PriceKind, PriceList
 from megtrim.core.size.rows import ArtifactSizes, BudgetRow, VariantSize
 from megtrim.core.size.use import list_rows
@@ -426,29 +425,6 @@ def byte_map(artifact: str = "load_and_run") -> ByteMap:
     return ByteMap(artifact=artifact, variant="reduced", components=tuple(components))
 
 
-def trend(variant: str = "reduced") -> SizeTrend:
-    sizes = (2_480_000, 2_520_064, 2_519_552, REDUCED_BYTES)
-    points = tuple(
-        SizePoint(
-            commit=f"{number}f3a" * 10,
-            committed_at=f"2027-01-{26 + number}T02:00:00Z",
-            megtrim="1.0.0",
-            size_bytes=size_bytes,
-            growth_bytes=size_bytes - sizes[number - 1] if number else None,
-            components=(ComponentGrowth(component="runtime", growth_bytes=512),) if number else (),
-        )
-        for number, size_bytes in enumerate(sizes)
-    )
-    return SizeTrend(
-        config="megtrim.yaml",
-        quick=False,
-        artifact="load_and_run",
-        variant=variant,
-        measure="",
-        points=points,
-    )
-
-
 def mapped() -> Verdict:
     """Return a verdict that says where the bytes are, what they cost, and how they changed."""
     prices = PriceList(
@@ -475,9 +451,7 @@ def mapped() -> Verdict:
         growth(),
         budget(measure="section .text", max_bytes=9_999_999),
     )
-    return replace(
-        join(facts(artifacts=(artifact,), budgets=budgets)), trends=(trend(), trend("plain"))
-    )
+    return join(facts(artifacts=(artifact,), budgets=budgets))
 
 
 def hostile() -> Verdict:

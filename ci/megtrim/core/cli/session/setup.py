@@ -13,7 +13,7 @@ from megtrim.core.chain.made_of import MadeOf
 from megtrim.core.chain.result_store import StageFolder, Store
 from megtrim.core.chain.session import Services, Session, TaskResults, TrimRequest, open_durations
 from megtrim.core.checks.invocation import DEFAULT_OUT, Options
-from megtrim.core.cli.clock import read_now, read_today
+from megtrim.core.cli.clock import read_today
 from megtrim.core.cli.echo import open_console
 from megtrim.core.cli.environment import (
     is_in_job,
@@ -52,14 +52,12 @@ from megtrim.core.config.load import LoadedConfig, load_config
 from megtrim.core.evidence.evidence import JobPurpose, read_brought
 from megtrim.core.parts import find_parts, load
 from megtrim.core.size import stage as size
-from megtrim.core.size.history import SIZE_FILES, SizeTrend, make_trends
 from megtrim.core.trim import committed_keepset
 from megtrim.core.trim.builds import applications, size_options, switches, variants
 from megtrim.core.trim.results import BuildResult, ReduceResult
 from megtrim.engines import kinds as engine_kinds
 from megtrim.engines.kinds import Engine
 from megtrim.engines.sample import find_embedded_source
-from megtrim.libs.history.folder import read_folder
 from megtrim.libs.util.console import Console
 from megtrim.libs.util.environment import describe_ignored
 from megtrim.libs.util.errors import InputError
@@ -211,7 +209,6 @@ def _make_request(
         origin=origin,
         remembers=not is_in_job(),
         private=read_private(),
-        trends=read_trends(options, origin, console),
         base=(options.base_name or str(options.base)) if has_base else "",
         invocation=invocation,
         final=final,
@@ -346,36 +343,3 @@ def _devices(
         entry.class_: CountingEmulator(spec=spec, compilers=compilers)
         for entry, spec in make_device_specs(loaded, around, emulated)
     }
-
-
-_SHOWN = (str(Variant.PLAIN), str(Variant.REDUCED))
-MOST_POINTS = 200
-"""The newest commits of a trend that reports get: a verdict must not grow with its history."""
-
-
-def read_trends(options: Options, origin: Origin, console: Console) -> tuple[SizeTrend, ...]:
-    """Return how the sizes of a configuration changed; nothing if the history has none.
-
-    Outside of a repository its path there is not known: a history of one configuration is then its
-    own. Quick trims have trends of their own. A damaged file is a warning, and costs itself alone.
-    Raises InputError if there is no such folder.
-    """
-    folder = options.history
-    quick = options.quick
-    if folder is None:
-        return ()
-    found = read_folder(folder, SIZE_FILES).until(read_now())
-    for each in found.unreadable:
-        console.warn(f"left out: {each.message}")
-    config = origin.config if origin.commit else ""
-    known = {entry.config for entry in found.entries}
-    wanted = config or (next(iter(known)) if len(known) == 1 else "")
-    entries = [entry for entry in found.entries if (entry.config, entry.quick) == (wanted, quick)]
-    if not entries:
-        of = f"quick trims of {config}" if quick else config or "this configuration"
-        console.warn(f"{folder}: found no sizes of {of}, so reports show no trend")
-    return tuple(
-        replace(trend, points=trend.points[-MOST_POINTS:])
-        for trend in make_trends(entries)
-        if trend.variant in _SHOWN
-    )

@@ -1,1 +1,1 @@
-"""What reports show of sizes: tables, budgets, growth, maps and trends."""
+"""What reports show of sizes: tables, budgets, growth and maps."""

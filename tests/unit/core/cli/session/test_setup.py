@@ -6,25 +6,16 @@ import shlex
 from dataclasses import replace
 from pathlib import Path
 
-import click
 import pytest
-from click.testing import CliRunner
 
-from megtrim.core.build_spec import Origin
 from megtrim.core.chain import result_store as stores
 from megtrim.core.chain.result_store import Store
 from megtrim.core.checks.invocation import Options
-from megtrim.core.cli.options import history_option
 from megtrim.core.cli.session import setup
-from megtrim.core.cli.session.setup import read_trends
-from megtrim.core.size.history import CommitSizes
 from megtrim.core.trim.results import BuildResult
-from megtrim.libs.history.folder import append_to_folder
 from megtrim.libs.util.console import Console
-from megtrim.libs.util.errors import InputError
 from megtrim.libs.util.process import ProcessRunner
 from megtrim.places.compile.toolchains import kinds as toolchain_kinds
-from support.history_entries import make_sizes
 from unit.core.cli.support import Shell
 from unit.core.trim.stages.results import sample
 from unit.places.compile.projects.support import TOOLCHAIN, git, repository
@@ -269,76 +260,3 @@ def test_an_earlier_program_that_is_missing_is_a_warning(
     assert setup._find_base(Options(out=tmp_path, base=tmp_path), Console(printed)) == {}
     assert message in printed.getvalue()
     assert setup._find_base(Options(out=tmp_path), Console(printed)) == {}
-
-
-class Reader:
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self.said = io.StringIO()
-
-    def append(self, *entries: CommitSizes) -> None:
-        append_to_folder(self.folder, entries)
-
-    def read(self, config: str = "megtrim.yaml", *, quick: bool = False) -> list[tuple[str, int]]:
-        origin = Origin(config=config or "megtrim.yaml", commit="1" * 40 if config else "")
-        found = read_trends(Options(history=self.folder, quick=quick), origin, Console(self.said))
-        return [(trend.variant, each.size_bytes) for trend in found for each in trend.points]
-
-
-@pytest.fixture
-def reader(tmp_path: Path) -> Reader:
-    found = Reader(tmp_path)
-    found.append(make_sizes(1, 100), make_sizes(2, 110))
-    return found
-
-
-def test_what_ships_and_what_it_is_trimmed_from_by_configuration_and_way(reader: Reader) -> None:
-    ours = [("plain", 900), ("plain", 990), ("reduced", 100), ("reduced", 110)]
-    assert (reader.read(), reader.said.getvalue()) == (ours, "")
-    reader.append(make_sizes(3, 500, config="android/megtrim.yaml"), make_sizes(3, 7, quick=True))
-
-    assert reader.read() == ours
-    assert reader.read("android/megtrim.yaml") == [("plain", 4500), ("reduced", 500)]
-    assert reader.read(quick=True) == [("plain", 63), ("reduced", 7)]
-    assert reader.read("ios/megtrim.yaml") == []
-    assert "found no sizes of ios/megtrim.yaml, so reports show no trend" in reader.said.getvalue()
-
-
-def test_a_configuration_outside_of_git_takes_the_only_one_there_is(reader: Reader) -> None:
-    assert len(reader.read("")) == 4
-    reader.append(make_sizes(3, 500, config="android/megtrim.yaml"))
-    assert reader.read("") == []
-
-
-def test_a_damaged_file_costs_itself_alone(reader: Reader) -> None:
-    first = next(iter(sorted(reader.folder.rglob("*.json"))))
-    first.write_text("{", encoding="utf-8")
-
-    assert reader.read() == [("plain", 990), ("reduced", 110)]
-    assert first.name in reader.said.getvalue()
-
-
-def test_a_folder_that_is_not_there_is_an_error(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="found no folder, expected a history"):
-        Reader(tmp_path / "missing").read()
-    assert read_trends(Options(), Origin(), Console(io.StringIO())) == ()
-
-
-def test_a_long_history_gives_its_newest_commits(
-    reader: Reader, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(setup, "MOST_POINTS", 1)
-
-    assert reader.read() == [("plain", 990), ("reduced", 110)]
-
-
-@pytest.mark.parametrize(("value", "expected"), [("", None), ("../history", Path("../history"))])
-def test_a_job_names_the_folder_by_a_variable(value: str, expected: Path | None) -> None:
-    @click.command()
-    @history_option
-    def command(history: Path | None) -> None:
-        assert history == expected
-
-    ended = CliRunner().invoke(command, env={"MEGTRIM_HISTORY": value}, catch_exceptions=False)
-
-    assert ended.exit_code == 0

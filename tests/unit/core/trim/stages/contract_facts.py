@@ -14,7 +14,6 @@ from megtrim.core.build_spec import Linkage, Origin, Relocations, SourceOptions,
 from megtrim.core.checks.check import DeviceIdentity
 from megtrim.core.checks.invocation import Invocation
 from megtrim.core.config.units import GrowthLimit
-from megtrim.core.size.history import SizeTrend
 from megtrim.core.trim.results import UnfoldedLinksResult
 from megtrim.engines.megengine.load_and_run import dialects
 from megtrim.libs.util.errors import InfrastructureFailure
@@ -38,9 +37,6 @@ TRIMS = "reduce/* functions/linked"
 LINKS = "reduce/reduced reduce/named"
 VERDICT = " verdict/verdict"
 KEPT = " header/keepset functions/keepset"
-_TREND = SizeTrend(
-    config="megtrim.yaml", quick=False, artifact="a", variant="reduced", measure="", points=()
-)
 VIEWS = " ".join(
     f"{stage}/m/view@any*" for stage in ("profile", "functions", "verify", "perf", "count")
 )
@@ -117,7 +113,6 @@ OPTIONS_ELSEWHERE = frozenset(
         "no_docker",
         "recompile",
         "reuse",
-        "history",
         "traces",
         "base",
         "base_name",
@@ -546,7 +541,6 @@ AROUND: tuple[Fact, ...] = (
     having("baseline", "size/artifacts", _baseline("another-sizes.json")),
     having("baseline", "size/artifacts", _baseline("gone.json")),
     around(VERDICT, invocation=Invocation(device="other")),
-    around(VERDICT, trends=(_TREND,)),
     around(VERDICT, base="main at 1a2b3c4d5e6f"),
     around(VERDICT, final="elsewhere"),
     *(having("applications", BUILDS, _application(name)) for name in ("classify", "viewer")),
