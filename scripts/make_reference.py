@@ -58,7 +58,7 @@ def pages() -> dict[str, str]:
             "rooms of virtual_phone": _layers("virtual_phone"),
             "stages": _data_flow(),
         },
-        "how-to/upgrade-megtrim": {"removed": _removed()},
+        "how-to/upgrade-megtrim": {"removed": _list_removed()},
         "reference/command-line": {"verbs": _command_line()},
         "reference/configuration": {"keys": _configuration(), "starter": _starter()},
         "reference/experiments": {"experiments": (render_reference(),)},
@@ -73,12 +73,12 @@ def pages() -> dict[str, str]:
     }
 
 
-def _removed() -> Iterator[str]:
+def _list_removed() -> Iterator[str]:
     yield "| removed | last in | in its place |"
     yield "|---|---|---|"
     alike: dict[Removed, list[str]] = {}
     for words, row in sorted({**VERBS, **OPTIONS}.items()):
-        alike.setdefault(row, []).append(f"`megtrim {words}`")
+        alike.setdefault(row, []).append(f"`{words}`")
     for key, row in sorted(KEYS.items()):
         alike.setdefault(row, []).append(f"the key `{key}`")
     for row, names in alike.items():

@@ -22,9 +22,9 @@ class Removed(Value):
 
 
 _AUTHOR = Removed(instead="leave it out: what github-actions[bot] wrote is read, and no other")
-_JOBS = Removed(instead="the bundle names its device jobs: megtrim ci evidence pack --help")
+_JOBS = Removed(instead="the bundle names its device jobs: `megtrim ci evidence pack`")
 _HISTORY = Removed(
-    instead="megtrim size history shows how sizes changed; reports do not", last=_NEVER_RELEASED
+    instead="`megtrim size history` shows how sizes changed; reports do not", last=_NEVER_RELEASED
 )
 _NO_MATCH = Removed(instead="name the devices, or choose a class with --class")
 
@@ -33,13 +33,13 @@ VERBS: Mapping[str, Removed] = {
     "images": Removed(
         instead="build the recipes with docker build: docs/how-to/build-in-docker.md"
     ),
-    "perf export": Removed(instead="megtrim perf history --json has the times of each series"),
+    "perf export": Removed(instead="`megtrim perf history --json` has the times of each series"),
     "perf tune": Removed(
-        instead="megtrim perf run compares experiments: give the flags of the fastest to a scenario"
+        instead="`megtrim perf run` compares experiments: give a scenario the flags of the fastest"
     ),
     "size causes": Removed(instead="the comment and the report name the causes of growth"),
     "size left-out": Removed(
-        instead="megtrim size diff PLAIN TRIMMED shows what is gone, and the report lists it"
+        instead="`megtrim size diff PLAIN TRIMMED` shows what is gone, and the report lists it"
     ),
     "size ratchet": Removed(
         instead="lower budgets[].max by hand: reports say how far a limit can come down"
@@ -63,10 +63,10 @@ OPTIONS: Mapping[str, Removed] = {
     "devices recover --match": _NO_MATCH,
     "devices restore --match": _NO_MATCH,
     "devices run --match": _NO_MATCH,
-    "devices run --repeat": Removed(instead="megtrim perf run measures"),
+    "devices run --repeat": Removed(instead="`megtrim perf run` measures"),
     "export --history": _HISTORY,
     "init --convert": Removed(
-        instead="trace again with megtrim trim --accept: it writes a folder of small files"
+        instead="trace again with `megtrim trim --accept`, which writes a folder of small files"
     ),
     "init --share": Removed(
         instead="copy the configuration: docs/how-to/gate-pull-requests.md, the same models for all"
@@ -110,9 +110,7 @@ def describe_words(words: str) -> str:
     row = VERBS.get(words) or OPTIONS.get(words)
     if row is None:
         return ""
-    return (
-        f"megtrim {words} was removed: {row.last} is the last version that has it\n  {row.instead}"
-    )
+    return f"{words} was removed: {row.last} is the last version that has it\n  {row.instead}"
 
 
 def find_key(path: KeyPath) -> Removed | None:

@@ -24,7 +24,7 @@ def test_a_verb_or_an_option_that_was_removed_is_known(shell: Shell, words: str)
     answer = shell(*words.split()).expect(2, out="")
     row = {**VERBS, **OPTIONS}[words]
     assert answer.err == (
-        f"megtrim: megtrim {words} was removed: {row.last} is the last version that has it\n"
+        f"megtrim: {words} was removed: {row.last} is the last version that has it\n"
         f"  {row.instead}\n"
     )
 
