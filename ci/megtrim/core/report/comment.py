@@ -60,6 +60,7 @@ from megtrim.libs.render.markup import (
 )
 from megtrim.libs.util.errors import EXIT_PASS
 from megtrim.libs.util.value import Value
+from megtrim.libs.util.wording import count
 
 T = TypeVar("T")
 
@@ -188,8 +189,8 @@ def _worst(verdict: Verdict) -> str:
         return f": {code(worst.id)}: {prose(one_line(worst.text, limit=_MOST_TITLE))}"
     if verdict.verdict is not VerdictKind.PASS:
         return ": no check passed"
-    count = len(verdict.warnings)
-    return f", with {group_digits(count)} warning{'s' * (count > 1)}" if count else ""
+    warnings = len(verdict.warnings)
+    return f", with {count(warnings, 'warning')}" if warnings else ""
 
 
 def _check(check: Check, verdict: Verdict) -> str:
@@ -256,14 +257,15 @@ def _list(title: str, items: Sequence[T], line: Callable[[T], str]) -> str:
 def scenarios(verdict: Verdict) -> str:
     passed = sum(scenario.status is ScenarioStatus.PASS for scenario in verdict.scenarios)
     title = f"Scenarios: {group_digits(passed)} of {group_digits(len(verdict.scenarios))} passed"
-    head = ("scenario", "result", "what was seen", "device", "regions>", "time>", "work>")
+    head = ("scenario", "result", "what was seen", "device", "regions>", "time>")
     work = {row.name: prose(row.used_text) for row in verdict.budgets if row.measure == WORK}
-    width = len(head) - (not work)
+    if not work:
+        return fold(title, bounded_table(head, verdict.scenarios, _scenario))
 
-    def row(scenario: ScenarioResult) -> tuple[str, ...]:
-        return (*_scenario(scenario), work.get(f"{scenario.id} {WORK}", ""))[:width]
+    def row_with_work(scenario: ScenarioResult) -> tuple[str, ...]:
+        return (*_scenario(scenario), work.get(f"{scenario.id} {WORK}", ""))
 
-    return fold(title, bounded_table(head[:width], verdict.scenarios, row))
+    return fold(title, bounded_table((*head, "work>"), verdict.scenarios, row_with_work))
 
 
 def _scenario(scenario: ScenarioResult) -> tuple[str, ...]:
@@ -287,17 +289,20 @@ def render_keep_set(verdict: Verdict) -> str:
         ("Elementwise modes", operators.elemwise_modes),
     ):
         parts.append(f"**{name}:** {_list_names(uses)}")
-    count = f": {kept_of_held(regions.kept, regions.held)} regions" if regions.kept else ""
-    return fold(f"What was kept{count}", "\n\n".join(parts))
+    amount = f": {kept_of_held(regions.kept, regions.held)} regions" if regions.kept else ""
+    return fold(f"What was kept{amount}", "\n\n".join(parts))
 
 
 def _tags(regions: RegionsUse) -> str:
-    columns = 3 if regions.held else 2
-
     def row(use: TagUse) -> tuple[str, ...]:
-        return (code(use.tag), group_digits(use.kept), group_digits(use.held))[:columns]
+        return code(use.tag), group_digits(use.kept)
 
-    return bounded_table(("tag", "kept>", "held>")[:columns], regions.most_kept_first, row)
+    def row_with_held(use: TagUse) -> tuple[str, ...]:
+        return (*row(use), group_digits(use.held))
+
+    if regions.held:
+        return bounded_table(("tag", "kept>", "held>"), regions.most_kept_first, row_with_held)
+    return bounded_table(("tag", "kept>"), regions.most_kept_first, row)
 
 
 def _list_names(uses: tuple[OperatorUse, ...]) -> str:
@@ -311,19 +316,24 @@ def identity(verdict: Verdict) -> str:
     toolchain = verdict.toolchain
     trim = verdict.trim
     dirty = f", {group_digits(len(engine.dirty))} changed files" if engine.dirty else ""
+    trim_text = f"level {trim.level}, layout {trim.layout}, optimize {trim.optimize}"
     rows = [
         ("engine", f"{code(engine.kind)} {code(engine.commit or engine.digest)}{dirty}"),
         ("header generation", str(engine.generation)),
         ("toolchain", f"{code(toolchain.kind)} {code(toolchain.target)} {code(toolchain.version)}"),
-        *((("image", code(toolchain.image)),) if toolchain.image else ()),
-        ("trim", code(f"level {trim.level}, layout {trim.layout}, optimize {trim.optimize}")),
-        ("minimum size", "yes" if trim.minimum_size else "no"),
-        *((("switched off", code(", ".join(trim.switched_off))),) if trim.switched_off else ()),
-        *((("means", code(", ".join(trim.used))),) if trim.used else ()),
-        *(("not used", prose(each)) for each in trim.unused),
-        *((("compiled", describe_rebuild(verdict.rebuild)),) if verdict.rebuild else ()),
-        *(("device", _describe_device(device)) for device in verdict.devices),
     ]
+    if toolchain.image:
+        rows.append(("image", code(toolchain.image)))
+    rows.append(("trim", code(trim_text)))
+    rows.append(("minimum size", "yes" if trim.minimum_size else "no"))
+    if trim.switched_off:
+        rows.append(("switched off", code(", ".join(trim.switched_off))))
+    if trim.used:
+        rows.append(("means", code(", ".join(trim.used))))
+    rows += [("not used", prose(reason)) for reason in trim.unused]
+    if verdict.rebuild:
+        rows.append(("compiled", describe_rebuild(verdict.rebuild)))
+    rows += [("device", _describe_device(device)) for device in verdict.devices]
     return fold("Engine, toolchain and devices", bounded_table(("what", "which"), rows, tuple))
 
 
@@ -418,7 +428,8 @@ def render_joint(project: str, config: str, reports: Sequence[ToolchainReport]) 
     which = f": {code(worst.name)}{among}" if worst.rank < _BEST else ""
     title = f"## {sign} megtrim: {word} for {code(project)}{of}{which}"
     step = describe_next_step(worst.verdict) if worst.verdict is not None else ""
-    parts = [title, *((step,) if step else ()), bounded_table(_HEAD, [*_rows(reports)], tuple)]
+    parts = [title, step] if step else [title]
+    parts.append(bounded_table(_HEAD, list(_rows(reports)), tuple))
     pages = (
         (each.name, fold(f"{code_in_title(each.name)}: {each.sign}", each.page.strip()))
         for each in sorted(reports, key=lambda each: each.severity)
@@ -435,17 +446,18 @@ def _rows(reports: Sequence[ToolchainReport]) -> Iterator[tuple[str, ...]]:
     for report in reports:
         sizes = list_trimmed(report.verdict) if report.verdict is not None else ()
         seen = _first_to_look_at(report.verdict)
-        for number, (artifact, size) in enumerate(sizes):
-            yield (
-                *((code(report.name), report.sign) if number == 0 else ("", "")),
-                code(artifact),
-                format_bytes(size.size_bytes),
-                percent(size.share),
-                _name_change(size, report.verdict),
-                seen if number == 0 else "",
-            )
+        name = code(report.name)
+        sign = report.sign
+        for artifact, size in sizes:
+            bytes_text = format_bytes(size.size_bytes)
+            change = _name_change(size, report.verdict)
+            yield (name, sign, code(artifact), bytes_text, percent(size.share), change, seen)
+            # Only the first row of a toolchain says which it is.
+            name = ""
+            sign = ""
+            seen = ""
         if not sizes:
-            yield (code(report.name), report.sign, "", "", "", "", seen)
+            yield (name, sign, "", "", "", "", seen)
 
 
 def _name_change(size: VariantSize, verdict: Verdict | None) -> str:

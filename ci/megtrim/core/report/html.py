@@ -82,16 +82,10 @@ def render(verdict: Verdict) -> str:
     if times["performance"] is not None:
         style += _asset("performance.css")
     script = _asset("map.js") + _asset("script.js")
-    page: str = environment.get_template("page.html.j2").render(
-        verdict=verdict,
-        meaning=describe_meaning(verdict.verdict, (check.status for check in verdict.checks)),
-        name_variant=partial(name_variant, trim=verdict.trim),
-        attention=list_urgent(verdict),
+    template = environment.get_template("page.html.j2")
+    page: str = template.render(
+        **_outcome(verdict),
         **_sizes(verdict),
-        tiles=_tiles(verdict),
-        origin=origin_facts(verdict.origin),
-        matrices=neighbours.matrices(verdict.neighbours),
-        scenario_ids=tuple(scenario.id for scenario in verdict.scenarios),
         **times,
         style=style,
         script=script,
@@ -101,13 +95,30 @@ def render(verdict: Verdict) -> str:
     return page
 
 
+def _outcome(verdict: Verdict) -> dict[str, Any]:
+    statuses = [check.status for check in verdict.checks]
+    return {
+        "verdict": verdict,
+        "meaning": describe_meaning(verdict.verdict, statuses),
+        "name_variant": partial(name_variant, trim=verdict.trim),
+        "attention": list_urgent(verdict),
+        "tiles": _tiles(verdict),
+        "origin": origin_facts(verdict.origin),
+        "matrices": neighbours.matrices(verdict.neighbours),
+        "scenario_ids": tuple(scenario.id for scenario in verdict.scenarios),
+    }
+
+
 def _sizes(verdict: Verdict) -> dict[str, Any]:
+    grown = [(name, size) for name, size in list_trimmed(verdict) if size.growth_bytes]
+    byte_maps = [artifact.byte_map for artifact in verdict.artifacts if artifact.byte_map]
+    priced = any(artifact.prices for artifact in verdict.artifacts)
     return {
         "pictures": tuple(map(size_picture, verdict.artifacts)),
-        "grown": [(name, size) for name, size in list_trimmed(verdict) if size.growth_bytes],
+        "grown": grown,
         "notes": tuple(growth.list_notes(verdict)),
-        "byte_maps": [artifact.byte_map for artifact in verdict.artifacts if artifact.byte_map],
-        "prices": any(artifact.prices for artifact in verdict.artifacts),
+        "byte_maps": byte_maps,
+        "prices": priced,
         "price_kinds": tuple(PriceKind),
     }
 
@@ -271,21 +282,23 @@ def size_picture(artifact: ArtifactSizes) -> SizePicture:
     colours = {name: number % _COLOURS for number, name in enumerate(names)}
     totals = {variant: sum(size for _, size in part) for variant, part in parts.items()}
     scale = max(totals.values(), default=0)
-    bars = tuple(
-        Bar(
+    bars = []
+    for size in drawn:
+        part = parts[size.variant]
+        total = totals[size.variant]
+        bar = Bar(
             size=size,
-            width=width_of(totals[size.variant], scale),
-            segments=_segments(parts[size.variant], colours, scale),
-            enlarged=_segments(parts[size.variant], colours, totals[size.variant]),
+            width=width_of(total, scale),
+            segments=_segments(part, colours, scale),
+            enlarged=_segments(part, colours, total),
         )
-        for size in drawn
-    )
+        bars.append(bar)
     rows = (
         (name, colours[name], tuple(dict(parts[size.variant]).get(name) for size in drawn))
         for name in names
     )
     sections = tuple(row for row in rows if any(row[2]))
-    return SizePicture(name=artifact.name, bars=bars, sections=sections)
+    return SizePicture(name=artifact.name, bars=tuple(bars), sections=sections)
 
 
 def _parts(size: VariantSize) -> tuple[tuple[str, int], ...]:
@@ -301,7 +314,11 @@ def _segments(
     before = 0
     for name, size in parts:
         share = 100 * size / scale if scale else 0.0
-        label = "any" if share >= _FITS_ANY else "wide" if share >= _FITS_WIDE else "none"
+        label = "none"
+        if share >= _FITS_ANY:
+            label = "any"
+        elif share >= _FITS_WIDE:
+            label = "wide"
         segments.append(
             ChartSegment(
                 name=name,

@@ -122,14 +122,13 @@ def _document(
 ) -> str:
     """Each suite has the properties of its ``origin``, that of times more."""
     top = f"megtrim{suffix_of(config)}"
-    suites = [
-        TestSuite(
-            f"{top}.{stage}",
-            [_build_test_case(case, top) for case in group],
-            properties={**origin, **(numbers if stage == _STAGES[CheckKind.LATENCY] else {})},
-        )
-        for stage, group in groupby(cases, key=lambda case: case.stage)
-    ]
+    suites = []
+    for stage, group in groupby(cases, key=lambda case: case.stage):
+        properties = {**origin}
+        if stage == _STAGES[CheckKind.LATENCY]:
+            properties |= numbers
+        built = [_build_test_case(case, top) for case in group]
+        suites.append(TestSuite(f"{top}.{stage}", built, properties=properties))
     text: str = to_xml_report_string(suites, prettyprint=False, encoding="utf-8")
     skipped = sum(case.is_skipped() for suite in suites for case in suite.test_cases)
     # The library writes neither a name nor a skipped count on the root element.
@@ -184,11 +183,14 @@ def _names(checks: Iterable[Check]) -> Iterator[tuple[str, str]]:
 
 def _case(check: Check, name: str, config: str) -> _Case:
     message = _message(check)
+    kind = str(check.kind)
+    if check.status is CheckStatus.INFRASTRUCTURE:
+        kind = _INFRASTRUCTURE
     return _Case(
         stage=_STAGES[check.kind],
         name=name,
         status=check.status,
-        kind=_INFRASTRUCTURE if check.status is CheckStatus.INFRASTRUCTURE else str(check.kind),
+        kind=kind,
         message=message,
         output=message,
         file=path_in_repository(check.file, config),

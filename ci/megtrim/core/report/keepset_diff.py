@@ -78,14 +78,19 @@ FUNCTIONS = ChangeKind(
 def changes(
     kind: ChangeKind, previous: KeepSet | None, current: KeepSet
 ) -> tuple[ScenarioChange, ...]:
-    before = {record.id: record for record in previous.scenarios} if previous else {}
+    before: dict[str, ScenarioRecord] = {}
+    lost: set[str] = set()
+    if previous:
+        before = {record.id: record for record in previous.scenarios}
+        lost = {name for name, _ in kind.find_lost(previous, current)}
     after = {record.id: record for record in current.scenarios}
-    lost = {name for name, _ in kind.find_lost(previous, current)} if previous else set()
-    return tuple(
-        _change(kind, name, old, new, shrank=name in lost)
-        for name in sorted({*before, *after})
-        if _of(kind, old := before.get(name)) != _of(kind, new := after.get(name))
-    )
+    changed = []
+    for name in sorted({*before, *after}):
+        old = before.get(name)
+        new = after.get(name)
+        if _of(kind, old) != _of(kind, new):
+            changed.append(_change(kind, name, old, new, shrank=name in lost))
+    return tuple(changed)
 
 
 def _of(kind: ChangeKind, record: ScenarioRecord | None) -> object:
@@ -102,19 +107,36 @@ def _change(
 ) -> ScenarioChange:
     had = kind.listed(old) if old else ()
     has = kind.listed(new) if new else ()
-    links = {kind.link(old), kind.link(new)} - {None} if old and new else set()
-    other = len(links) > 1
-    known = {*had}
-    listed = {*has}
+    other = _has_other_link(kind, old, new)
+    added: tuple[str, ...] = ()
+    lost: tuple[str, ...] = ()
+    if not other:
+        added = _missing_from(had, has)
+        lost = _missing_from(has, had)
     return ScenarioChange(
         id=name,
         before=len(had) if old else None,
         after=len(has) if new else None,
-        added=() if other else tuple(each for each in has if each not in known),
-        lost=() if other else tuple(each for each in had if each not in listed),
+        added=added,
+        lost=lost,
         shrunken=shrank,
         other_link=other,
     )
+
+
+def _has_other_link(
+    kind: ChangeKind, old: ScenarioRecord | None, new: ScenarioRecord | None
+) -> bool:
+    if not (old and new):
+        return False
+    former = kind.link(old)
+    present = kind.link(new)
+    return former is not None and present is not None and former != present
+
+
+def _missing_from(names: tuple[str, ...], others: tuple[str, ...]) -> tuple[str, ...]:
+    known = {*names}
+    return tuple(name for name in others if name not in known)
 
 
 def body(proposal: Proposal) -> str:
@@ -129,22 +151,21 @@ def body(proposal: Proposal) -> str:
     def before(kind: ChangeKind) -> str:
         return "" if previous is None else f" (before: {kind.count(previous)})"
 
+    sign = VERDICT_SIGNS[verdict.verdict]
     parts = [
         f"The scenarios were traced again, and {code(proposal.path)} is not what was committed.",
-        f"{VERDICT_SIGNS[verdict.verdict]} **{verdict.verdict}**: {prose(verdict.headline)}",
-        *(
-            part
-            for kind, found in changed
-            for part in (
-                f"{kind.name.capitalize()} that are kept: {kind.count(current)}{before(kind)}.",
-                _overview(kind, found, _ROOM["rows"] // share),
-            )
-        ),
-        *_operators(proposal),
-        *(part for kind, found in changed for part in _lists(kind, found, _ROOM["names"] // share)),
-        f"**Checks.** {proposal.starts}",
-        f"Branch {code(proposal.branch)} is overwritten by each refresh: push no commits to it.",
+        f"{sign} **{verdict.verdict}**: {prose(verdict.headline)}",
     ]
+    for kind, kind_changes in changed:
+        name = kind.name.capitalize()
+        parts.append(f"{name} that are kept: {kind.count(current)}{before(kind)}.")
+        parts.append(_overview(kind, kind_changes, _ROOM["rows"] // share))
+    parts += _operators(proposal)
+    for kind, kind_changes in changed:
+        parts += _lists(kind, kind_changes, _ROOM["names"] // share)
+    parts.append(f"**Checks.** {proposal.starts}")
+    branch = code(proposal.branch)
+    parts.append(f"Branch {branch} is overwritten by each refresh: push no commits to it.")
     return "\n\n".join(parts) + "\n"
 
 
@@ -168,12 +189,14 @@ def _overview(kind: ChangeKind, found: tuple[ScenarioChange, ...], room: int) ->
 
 
 def _row(change: ScenarioChange) -> tuple[str, ...]:
-    numbers = (f"+{len(change.added)}", f"-{len(change.lost)}")
-    return (
-        code(change.id) + (" ⚠️" if change.shrunken else ""),
-        *("none" if count is None else str(count) for count in (change.before, change.after)),
-        *(("another link", "") if change.other_link else numbers),
-    )
+    name = code(change.id)
+    if change.shrunken:
+        name += " ⚠️"
+    before = "none" if change.before is None else str(change.before)
+    after = "none" if change.after is None else str(change.after)
+    if change.other_link:
+        return name, before, after, "another link", ""
+    return name, before, after, f"+{len(change.added)}", f"-{len(change.lost)}"
 
 
 def _operators(proposal: Proposal) -> Iterator[str]:

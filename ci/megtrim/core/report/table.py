@@ -64,17 +64,18 @@ def render_urgent(checks: Iterable[Check]) -> list[str]:
 
 def render_sizes(artifact: ArtifactSizes, verdict: Verdict | None = None, *, width: int = 0) -> str:
     """``verdict``: None where only sizes were taken."""
+    variants = [size.variant for size in artifact.sizes]
+    if verdict:
+        variants = [name_variant(variant, verdict.trim) for variant in variants]
     columns: dict[str, list[str]] = {
-        "variant": [
-            one_line(name_variant(size.variant, verdict.trim) if verdict else size.variant)
-            for size in artifact.sizes
-        ],
+        "variant": [one_line(variant) for variant in variants],
         "bytes": [group_digits(size.size_bytes) for size in artifact.sizes],
         "size": [format_bytes(size.size_bytes) for size in artifact.sizes],
         "% of plain": [percent(size.share) for size in artifact.sizes],
     }
     growth = [growth_of(size) or "-" for size in artifact.sizes]
-    if verdict.baseline if verdict else set(growth) != {"-"}:
+    has_baseline = verdict.baseline if verdict else any(text != "-" for text in growth)
+    if has_baseline:
         columns["growth"] = growth
     if verdict:
         columns["regions kept"] = [regions_of(size, verdict) or "-" for size in artifact.sizes]

@@ -24,11 +24,10 @@ class VerdictInputs(VerdictFacts):
 def join(facts: VerdictInputs) -> Verdict:
     checks = _list_checks(facts)
     verdict = decide(check.status for check in checks)
-    shown = {field.name: getattr(facts, field.name) for field in fields(VerdictFacts)} | {
-        "devices": tuple(sorted(facts.devices, key=lambda device: device.name)),
-        "scenarios": tuple(sorted(facts.scenarios, key=lambda scenario: scenario.id)),
-        "next": facts.next if verdict is VerdictKind.PASS else "",
-    }
+    shown = {field.name: getattr(facts, field.name) for field in fields(VerdictFacts)}
+    shown["devices"] = tuple(sorted(facts.devices, key=lambda device: device.name))
+    shown["scenarios"] = tuple(sorted(facts.scenarios, key=lambda scenario: scenario.id))
+    shown["next"] = facts.next if verdict is VerdictKind.PASS else ""
     return Verdict(
         **shown,
         verdict=verdict,

@@ -3,6 +3,7 @@
 import json
 import posixpath
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 from megtrim.core.chain.filenames import VERDICT_FILE
@@ -22,7 +23,7 @@ from megtrim.core.chain.graph import (
 from megtrim.core.chain.result_store import content_of, failure_content
 from megtrim.core.chain.session import Session, TaskResults, binary
 from megtrim.core.checks.check import Check, DeviceIdentity, ToolchainIdentity
-from megtrim.core.checks.invocation import name_export, suggest_next
+from megtrim.core.checks.invocation import Options, name_export, suggest_next
 from megtrim.core.checks.statuses import CheckKind, CheckStatus, UnverifiedPolicy
 from megtrim.core.config.scenarios import all_scenarios
 from megtrim.core.config.units import format_bytes
@@ -57,7 +58,7 @@ from megtrim.core.verdict.model import VerdictResult, to_json
 from megtrim.core.verdict.performance import Performance
 from megtrim.core.verdict.wording import list_larger, list_trimmed
 from megtrim.libs.elf.pages import LINK_AGAIN, count_padding, find_misfit
-from megtrim.libs.util.errors import InfrastructureFailure
+from megtrim.libs.util.errors import InfrastructureFailure, MegtrimError
 from megtrim.libs.util.strict_json import dump
 from megtrim.libs.util.wording import count
 
@@ -84,11 +85,7 @@ def inputs(task: Task, session: Session) -> dict[str, str]:
         "engine": identity.digest,
         "commit": identity.commit,
         "dirty": " ".join(identity.dirty),
-        "keep set": "committed"
-        if session.request.options.committed
-        else "quick"
-        if session.request.options.quick
-        else "traced",
+        "keep set": _name_keep_set(session.request.options),
         "invocation": dump(session.request.invocation),
         "base": session.request.base,
         "notes": "\n".join(list_retrained(session)),
@@ -126,52 +123,63 @@ def work(task: Task, session: Session, folder: Path) -> VerdictResult:
     places = {e.id: session.request.loaded.place(*e.path) for e in all_scenarios(config)}
     places |= budget_places(session.request)
     sizes = size_result(session.results)
-    verdict = join(
-        VerdictInputs(
-            origin=session.request.origin,
-            config=session.request.loaded.path.name,
-            engine=session.services.engine.identity(),
-            toolchain=ToolchainIdentity(
-                kind=toolchain.kind,
-                target=toolchain.target,
-                version=toolchain.version,
-                image=toolchain.image,
-                page_bytes=toolchain.page_bytes,
-            ),
-            devices=_devices(task, session),
-            trim=trim_choice(session),
-            artifacts=sizes.artifacts,
-            regions=regions_use(task, session),
-            operators=operators_use(session.results),
-            scenarios=scenario_results(session, proofs) if proves else (),
-            budgets=sizes.budgets,
-            baseline=sizes.baseline,
-            causes=sizes.causes,
-            notes=sizes.notes,
-            functions=functions_use(session.results),
-            rebuild=rebuild(session.results),
-            neighbours=neighbour_results(session),
-            performance=_performance(task, session),
-            unverified=UnverifiedPolicy(config.verify.unverified),
-            warnings=_warnings(session),
-            programs=tuple(
-                f"{session.request.final}/bin/{name}"
-                for name, _ in list_trimmed(size_result(session.results))
-                if session.request.final
-            ),
-            next=_suggest_next(session),
-            invocation=session.request.invocation,
-            places=places,
-            expired=find_expired(proofs, allowed_s=config.verify.max_age_s),
-            checks=(
-                *_stage_checks(task, session),
-                *page_checks(session),
-                *keep_set_checks(session),
-            ),
-        )
+    toolchain_identity = ToolchainIdentity(
+        kind=toolchain.kind,
+        target=toolchain.target,
+        version=toolchain.version,
+        image=toolchain.image,
+        page_bytes=toolchain.page_bytes,
     )
+    checks = [
+        *_stage_checks(task, session),
+        *page_checks(session),
+        *keep_set_checks(session),
+    ]
+    facts = VerdictInputs(
+        origin=session.request.origin,
+        config=session.request.loaded.path.name,
+        engine=session.services.engine.identity(),
+        toolchain=toolchain_identity,
+        devices=_devices(task, session),
+        trim=trim_choice(session),
+        artifacts=sizes.artifacts,
+        regions=regions_use(task, session),
+        operators=operators_use(session.results),
+        scenarios=scenario_results(session, proofs) if proves else (),
+        budgets=sizes.budgets,
+        baseline=sizes.baseline,
+        causes=sizes.causes,
+        notes=sizes.notes,
+        functions=functions_use(session.results),
+        rebuild=rebuild(session.results),
+        neighbours=neighbour_results(session),
+        performance=_performance(task, session),
+        unverified=UnverifiedPolicy(config.verify.unverified),
+        warnings=_warnings(session),
+        programs=_list_final_programs(session),
+        next=_suggest_next(session),
+        invocation=session.request.invocation,
+        places=places,
+        expired=find_expired(proofs, allowed_s=config.verify.max_age_s),
+        checks=tuple(checks),
+    )
+    verdict = join(facts)
     (folder / VERDICT_FILE).write_text(to_json(verdict), encoding="utf-8")
     return VerdictResult(verdict=verdict.verdict, unverified=verdict.unverified)
+
+
+def _name_keep_set(options: Options) -> str:
+    if options.committed:
+        return "committed"
+    return "quick" if options.quick else "traced"
+
+
+def _list_final_programs(session: Session) -> tuple[str, ...]:
+    final = session.request.final
+    if not final:
+        return ()
+    trimmed = list_trimmed(size_result(session.results))
+    return tuple(f"{final}/bin/{name}" for name, _ in trimmed)
 
 
 def _suggest_next(session: Session) -> str:
@@ -255,20 +263,28 @@ def _stage_checks(judged: Task, session: Session) -> Iterator[Check]:
         failure = session.results.failed.get(task)
         if done is None and failure is None:
             continue
-        infrastructure = isinstance(failure, InfrastructureFailure)
-        bad = CheckStatus.INFRASTRUCTURE if infrastructure else CheckStatus.FAIL
-        yield Check(
+        passed = Check(
             id=f"{kind}:{task}",
             kind=kind,
             subject=task,
-            status=bad if failure else CheckStatus.PASS,
-            text=failure.title if failure else _describe_result(task, session.results),
-            detail=str(failure) if failure else "",
-            hint=failure.hint if failure else "",
-            reproduce=session.request.invocation.again(verb_of(task)) if failure else "",
+            status=CheckStatus.PASS,
+            text="" if failure else _describe_result(task, session.results),
             file=session.request.loaded.path.name,
             line=session.request.loaded.line("engine"),
         )
+        yield _fail(passed, failure, session) if failure else passed
+
+
+def _fail(check: Check, failure: MegtrimError, session: Session) -> Check:
+    infrastructure = isinstance(failure, InfrastructureFailure)
+    return replace(
+        check,
+        status=CheckStatus.INFRASTRUCTURE if infrastructure else CheckStatus.FAIL,
+        text=failure.title,
+        detail=str(failure),
+        hint=failure.hint,
+        reproduce=session.request.invocation.again(verb_of(check.subject)),
+    )
 
 
 def page_checks(session: Session) -> Iterator[Check]:
@@ -282,12 +298,13 @@ def page_checks(session: Session) -> Iterator[Check]:
         misfit = find_misfit(data, page_bytes, source=artifact)
         padding = f"{count_padding(data, source=artifact):,} bytes of padding between its segments"
         place = request.loaded.place("toolchain", "pages")
+        fits = f"fits memory pages of {format_bytes(page_bytes)}, {padding}"
         yield Check(
             id=f"{CheckKind.PAGES}:{artifact}",
             kind=CheckKind.PAGES,
             subject=artifact,
             status=CheckStatus.FAIL if misfit else CheckStatus.PASS,
-            text=misfit or f"fits memory pages of {format_bytes(page_bytes)}, {padding}",
+            text=misfit or fits,
             hint=LINK_AGAIN if misfit else "",
             reproduce=request.invocation.again("trim") if misfit else "",
             file=place.file,
@@ -323,18 +340,18 @@ def _describe_reduced(reduced: ReduceResult) -> str:
 def _warnings(session: Session) -> tuple[str, ...]:
     dirty = session.services.engine.identity().dirty
     header = session.results.done.get(HEADER)
-    return (
-        *session.request.loaded.warnings,
-        *(
-            (f"the engine's tree differs from its commit in {count(len(dirty), 'file')}",)
-            if dirty
-            else ()
-        ),
-        *(header.result_as(HeaderResult).warnings if header else ()),
-        *list_retrained(session),
-        *warn_of_libraries(session),
-        *list_larger(size_result(session.results).artifacts, session.request.config.trim.level),
-        *warn_early(size_result(session.results).budgets),
-        *warn_of_growth(size_result(session.results)),
-        *ending(session.request.config.waivers, session.request.today),
-    )
+    sizes = size_result(session.results)
+    config = session.request.config
+    warnings = list(session.request.loaded.warnings)
+    if dirty:
+        files = count(len(dirty), "file")
+        warnings.append(f"the engine's tree differs from its commit in {files}")
+    if header:
+        warnings += header.result_as(HeaderResult).warnings
+    warnings += list_retrained(session)
+    warnings += warn_of_libraries(session)
+    warnings += list_larger(sizes.artifacts, config.trim.level)
+    warnings += warn_early(sizes.budgets)
+    warnings += warn_of_growth(sizes)
+    warnings += ending(config.waivers, session.request.today)
+    return tuple(warnings)

@@ -32,14 +32,18 @@ def markdown(verdict: Verdict) -> Iterator[str]:
         hint = "Nothing fails if they stay."
         yield "\n".join(("### Limits that could be lower", "", *lower, "", hint))
     used = [row for row in verdict.budgets if row.measure in OF_SCENARIOS and row.used_bytes]
-    if changed := [e for e in used if (e.kind, e.variant) == (CheckKind.GROWTH, Variant.REDUCED)]:
+    reduced = [row for row in used if row.variant == Variant.REDUCED]
+    changed = [row for row in reduced if row.kind == CheckKind.GROWTH]
+    if changed:
         named = {row.name: f"{prose(row.limit_text)}{row.name_changes(4, code)}" for row in changed}
         lines = (f"- {code(name)}: {text}" for name, text in named.items())
         yield "\n".join(("### Work and memory that changed", "", *lines))
     if verdict.budgets:
         owned = any(row.owner for row in verdict.budgets)
         numbers = (f"{name}>" if name in _NUMBERS else name for name in _HEAD)
-        head = (*numbers, "result", *(("owner",) if owned else ()))
+        head = (*numbers, "result")
+        if owned:
+            head = (*head, "owner")
         body = bounded_table(head, verdict.budgets, lambda row: _draw(row)[: len(head)])
         yield fold(_summarize(verdict.budgets), body)
 

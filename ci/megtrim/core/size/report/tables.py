@@ -6,9 +6,10 @@ from typing import NamedTuple
 
 from megtrim.core.checks.statuses import CHECK_SIGNS, CheckKind, CheckStatus
 from megtrim.core.config.units import Measure, format_bytes, format_growth
-from megtrim.core.size.byte_table import list_largest
+from megtrim.core.size.byte_table import ByteChange, list_largest
 from megtrim.core.size.growth.arrivals import Arrivals, NewPart, NewUse, PriceBasis
 from megtrim.core.size.growth.causes import Cause, count_kinds, name_kind
+from megtrim.core.size.prices import PriceChange
 from megtrim.core.size.rows import BudgetRow, VariantSize
 from megtrim.core.verdict.model import Verdict
 from megtrim.core.verdict.wording import MeasuredSizes, growth_of, list_trimmed, name_variant
@@ -37,17 +38,14 @@ def glance(verdict: Verdict) -> str:
     which, _, more = one_line(verdict.baseline).partition(", ")
     details = f" ({prose(more)})" if more else ""
     against = f" against {prose(which)}{details}" if alone else ""
-    lines = [
-        line
-        for artifact, size in reduced[:_MOST_ARTIFACTS]
-        for line in (
-            _line(verdict, artifact, size, against),
-            describe_forms(size),
-            explain_growth(size, verdict.causes, committed=verdict.invocation.committed),
-            name_components(size, _MARKDOWN),
-        )
-        if line
-    ]
+    committed = verdict.invocation.committed
+    lines = []
+    for artifact, size in reduced[:_MOST_ARTIFACTS]:
+        lines.append(_line(verdict, artifact, size, against))
+        lines.append(describe_forms(size))
+        lines.append(explain_growth(size, verdict.causes, committed=committed))
+        lines.append(name_components(size, _MARKDOWN))
+    lines = [line for line in lines if line]
     if reduced[_MOST_ARTIFACTS:]:
         lines.append(f"{group_digits(len(reduced) - _MOST_ARTIFACTS)} more artifacts")
     if not alone:
@@ -130,18 +128,18 @@ def changes(verdict: Verdict) -> Iterator[str]:
             if size.symbols:
                 name = f"{code_in_title(artifact.name)} {code_in_title(size.variant)}"
                 head = ("component", "what", "before>", "now>", "change>")
-                rows = bounded_table(
-                    head,
-                    size.symbols,
-                    lambda change: (
-                        code(change.component),
-                        code(change.label),
-                        group_digits(change.before_bytes),
-                        group_digits(change.after_bytes),
-                        f"{change.growth_bytes:+,}",
-                    ),
-                )
+                rows = bounded_table(head, size.symbols, _draw_change)
                 yield fold(f"What changed in {name}: {growth_of(size)}", rows)
+
+
+def _draw_change(change: ByteChange) -> tuple[str, ...]:
+    return (
+        code(change.component),
+        code(change.label),
+        group_digits(change.before_bytes),
+        group_digits(change.after_bytes),
+        f"{change.growth_bytes:+,}",
+    )
 
 
 def _held_against(limits: Mapping[CheckKind, BudgetRow]) -> Iterator[str]:
@@ -301,8 +299,11 @@ def _describe_price(use: NewUse, where: str, ask: str, marks: Marks) -> str:
             why = "all that it needs was kept before"
         return f"{grown}{where}, exactly: {why}.{alone}"
     least = use.basis is PriceBasis.LEAST
-    size = f"{'at least ' * least}{format_bytes(max(use.margin_bytes, 0))}"
-    regions = " Regions have no price here." if least else ""
+    size = format_bytes(max(use.margin_bytes, 0))
+    regions = ""
+    if least:
+        size = f"at least {size}"
+        regions = " Regions have no price here."
     return f"{marks.strong(size)}{where} would go if it left (attributed).{regions}{alone}"
 
 
@@ -319,8 +320,9 @@ def name_part(part: NewPart) -> str:
 
 
 def _fold_parts(artifact: str, arrivals: Arrivals) -> str:
-    known = any(part.size_bytes is not None for part in arrivals.parts)
-    head = ("what", "which", "for", "bytes>")[: 4 if known else 3]
+    head: tuple[str, ...] = ("what", "which", "for")
+    if any(part.size_bytes is not None for part in arrivals.parts):
+        head = (*head, "bytes>")
     rows = bounded_table(head, arrivals.parts, lambda each: _draw_part(each)[: len(head)])
     return fold(f"New in {code_in_title(artifact)}: {count_parts(arrivals)}", rows)
 
@@ -331,15 +333,16 @@ def _draw_part(part: NewPart) -> Sequence[str]:
 
 
 def _fold_changes(artifact: str, size: VariantSize) -> str:
-    rows = bounded_table(
-        ("model", "before>", "now>", "change>"),
-        size.price_changes,
-        lambda change: (
-            code(change.model),
-            group_digits(change.before_bytes),
-            group_digits(change.after_bytes),
-            f"{change.growth_bytes:+,}",
-        ),
-    )
+    head = ("model", "before>", "now>", "change>")
+    rows = bounded_table(head, size.price_changes, _draw_price_change)
     count = count_kinds({"model": len(size.price_changes)})
     return fold(f"{count} cost another price in {code_in_title(artifact)}", rows)
+
+
+def _draw_price_change(change: PriceChange) -> tuple[str, ...]:
+    return (
+        code(change.model),
+        group_digits(change.before_bytes),
+        group_digits(change.after_bytes),
+        f"{change.growth_bytes:+,}",
+    )
