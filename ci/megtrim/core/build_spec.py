@@ -197,16 +197,17 @@ class Origin(Value):
                 raise ValueError(msg)
 
     def confirm(self, known: Origin) -> Origin:
-        same = known.commit in ("", self.commit)
-        return Origin(
+        confirmed = replace(
+            self,
             project=known.project or self.project,
             config=known.config or self.config,
             commit=known.commit or self.commit,
-            committed_at=self.committed_at if same else known.committed_at,
-            changed=self.changed and same,
             pull_request=known.pull_request or self.pull_request,
             megtrim=self.megtrim or known.megtrim,
         )
+        if known.commit in ("", self.commit):
+            return confirmed
+        return replace(confirmed, committed_at=known.committed_at, changed=False)
 
 
 class BuildScript(Value):

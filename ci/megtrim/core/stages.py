@@ -94,7 +94,10 @@ def list_result_types(stage: Stage) -> tuple[type[StageResult], ...]:
 
 def result_type(task: Task) -> type[StageResult]:
     kinds = list_result_types(task.stage)
-    return kinds[0] if len(kinds) == 1 else _RESULT_TYPES[task.stage](task)
+    if len(kinds) == 1:
+        return kinds[0]
+    find_type = _RESULT_TYPES[task.stage]
+    return find_type(task)
 
 
 def run(tasks: Sequence[Task], session: Session) -> tuple[int, list[int]]:

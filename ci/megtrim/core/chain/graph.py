@@ -108,24 +108,26 @@ def tasks(config: Config, *, committed: bool = False, neighbours: bool = False) 
     profiled = measured or not (committed or trims_plain_build(config))
     builds = (PLAIN, PROFILE) if profiled else (PLAIN,)
     region = (REGION,) if trims_functions(config) and not trims_plain_build(config) else ()
-    counts = tuple(_count(each) for each in every if (config.work, config.memory) != (None, None))
+    counts: tuple[Task, ...] = ()
+    if config.work is not None or config.memory is not None:
+        counts = tuple(_count(scenario) for scenario in every)
     wanted = tuple(task.id for task in counts)
-    before_verdict = (
-        *(Task(stage=Stage.BUILD, name=task_name(build), needs=()) for build in builds),
-        *(() if committed else _traces(config)),
-        *_regions(config, committed=committed),
-        *(_functions(config, committed=committed) if trims_functions(config) else ()),
-        *(_verify(each, config) for each in every),
-        *(_neighbours(each, config) for each in every if neighbours),
-        *counts,
-        Task(stage=Stage.SIZE, name="artifacts", needs=(*builds, *region, REDUCED), wants=wanted),
-    )
-    wants = tuple(task.id for task in before_verdict)
-    return (
-        *before_verdict,
-        Task(stage=Stage.VERDICT, name="verdict", needs=(), wants=wants),
-        Task(stage=Stage.REPORT, name="report", needs=(VERDICT,)),
-    )
+    size_needs = (*builds, *region, REDUCED)
+    ordered = [Task(stage=Stage.BUILD, name=task_name(build), needs=()) for build in builds]
+    if not committed:
+        ordered += _traces(config)
+    ordered += _regions(config, committed=committed)
+    if trims_functions(config):
+        ordered += _functions(config, committed=committed)
+    ordered += [_verify(scenario, config) for scenario in every]
+    if neighbours:
+        ordered += [_neighbours(scenario, config) for scenario in every]
+    ordered += counts
+    ordered.append(Task(stage=Stage.SIZE, name="artifacts", needs=size_needs, wants=wanted))
+    wants = tuple(task.id for task in ordered)
+    ordered.append(Task(stage=Stage.VERDICT, name="verdict", needs=(), wants=wants))
+    ordered.append(Task(stage=Stage.REPORT, name="report", needs=(VERDICT,)))
+    return tuple(ordered)
 
 
 def trims_functions(config: Config) -> bool:

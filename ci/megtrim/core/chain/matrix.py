@@ -73,16 +73,19 @@ def entries(
     size = per_job
     while sum(_jobs(count, size) for count in wanted.values()) > MOST_JOBS:
         size += 1
-    return tuple(
-        MatrixEntry(
-            cpu_class=name,
-            shard=Shard(index=index, count=_jobs(count, size)),
-            artifact=f"{artifact}{infix_of(config)}{name}-{index}",
-            config_id=id_of(config),
-        )
-        for name, count in wanted.items()
-        for index in range(1, _jobs(count, size) + 1)
-    )
+    config_id = id_of(config)
+    prefix = f"{artifact}{infix_of(config)}"
+    found = []
+    for name, count in wanted.items():
+        jobs = _jobs(count, size)
+        for index in range(1, jobs + 1):
+            shard = Shard(index=index, count=jobs)
+            artifact_name = f"{prefix}{name}-{index}"
+            entry = MatrixEntry(
+                cpu_class=name, shard=shard, artifact=artifact_name, config_id=config_id
+            )
+            found.append(entry)
+    return tuple(found)
 
 
 def _jobs(count: int, size: int) -> int:

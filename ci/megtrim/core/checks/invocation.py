@@ -274,6 +274,9 @@ def render_invocation(
     config = render_path(options.config) or str(options.config)
     if options.baseline and not baseline:
         baseline = f"{REPORT_ARTIFACT}{suffix_of(config)}/{BASELINE_FILE}"
+    keep_set_path = Invocation().keep_set
+    if keep_set:
+        keep_set_path = render_path(options.config.parent / keep_set)
     return Invocation(
         config=config,
         out="" if out == DEFAULT_OUT else out,
@@ -285,7 +288,5 @@ def render_invocation(
         traces=tuple(filter(None, map(render_path, options.traces))),
         committed=options.committed,
         quick=options.quick,
-        keep_set=(
-            render_path(options.config.parent / keep_set) if keep_set else Invocation().keep_set
-        ),
+        keep_set=keep_set_path,
     )

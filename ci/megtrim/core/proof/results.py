@@ -1,5 +1,6 @@
 """What a scenario did on the trimmed program. Pure."""
 
+from dataclasses import replace
 from datetime import date
 from typing import Annotated, Literal, assert_never
 
@@ -59,19 +60,22 @@ def scenario_checks(
         # Only the verdict stage finds a proof too old; a run would only show the cause.
         failed_by_age = kind is CheckKind.COVERAGE and status is CheckStatus.FAIL
         timed = ended_here or (kind is CheckKind.TRAP and status is CheckStatus.PASS)
-        return Check(
+        reproduce = invocation.again("stage verdict") if failed_by_age else scenario.reproduce
+        check = Check(
             id=f"{kind}:{scenario.id}",
             kind=kind,
             subject=scenario.id,
             status=status,
             text=text,
-            detail=detail(scenario) if ended_here else "",
-            hint=suggest_for_scenario(kind, invocation) if ended_here else "",
             time_s=scenario.time_s if timed else 0.0,
             file=file,
             line=line,
-            reproduce=invocation.again("stage verdict") if failed_by_age else scenario.reproduce,
+            reproduce=reproduce,
         )
+        if not ended_here:
+            return check
+        hint = suggest_for_scenario(kind, invocation)
+        return replace(check, detail=detail(scenario), hint=hint)
 
     if scenario.status is ScenarioStatus.PASS:
         return (

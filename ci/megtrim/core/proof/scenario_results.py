@@ -75,16 +75,18 @@ def scenario_result(
     except Contradiction as error:
         msg = f"{folder.path}: {error.message}"
         raise Contradiction(msg, hint=_VERIFY_AGAIN, command=_VERIFY) from None
+    settings = each.settings
+    reproduce = session.request.invocation.verify(each.id)
     return ScenarioResult(
         id=each.id,
         model=each.model.name,
-        scenario=each.settings.name,
+        scenario=settings.name,
         cpu_class=each.cpu_class.name,
-        arguments=each.settings.command,
+        arguments=settings.command,
         device=result.device.name,
         regions=regions,
         **outcome.list_fields(),
-        reproduce=session.request.invocation.verify(each.id),
+        reproduce=reproduce,
         binding=result.binding,
     )
 
@@ -98,23 +100,26 @@ def _report_unverified(
     device = session.services.devices.get(each.cpu_class.name)
     status = _status(failure, each, session.results)
     text = failure.title if failure else "a stage before it did not succeed"
+    attempts = failure.attempts if isinstance(failure, InfrastructureFailure) else ()
+    settings = each.settings
+    reproduce = session.request.invocation.verify(each.id)
     if proof and status in (ScenarioStatus.INFRASTRUCTURE, ScenarioStatus.UNVERIFIED):
         age = proof.describe_age(session.request.config.verify.max_age_s)
         text = f"unverified, {age}: {text}"
     return ScenarioResult(
         id=each.id,
         model=each.model.name,
-        scenario=each.settings.name,
+        scenario=settings.name,
         cpu_class=each.cpu_class.name,
-        arguments=each.settings.command,
+        arguments=settings.command,
         device=device.name if device else "",
         status=status,
         regions=regions,
         time_s=0.0,
         text=text,
         log_tail=str(failure) if failure else "",
-        attempts=failure.attempts if isinstance(failure, InfrastructureFailure) else (),
-        reproduce=session.request.invocation.verify(each.id),
+        attempts=attempts,
+        reproduce=reproduce,
     )
 
 

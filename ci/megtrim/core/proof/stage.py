@@ -83,13 +83,10 @@ def work(task: Task, session: Session, folder: Path) -> VerifyResult:
         return applications.program(scenario, session.request, made) if made else None
 
     trimmed = trims_functions(session.request.config)
+    plain = applications.program(scenario, session.request, session.results.done[PLAIN])
+    cache = cache_of(scenario, session)
     trial = VerificationCase(
-        spec=make_run_spec(
-            scenario,
-            session,
-            applications.program(scenario, session.request, session.results.done[PLAIN]),
-            cache=cache_of(scenario, session),
-        ),
+        spec=make_run_spec(scenario, session, plain, cache=cache),
         reduced=applications.program(scenario, session.request, session.results.done[REDUCED]),
         # Where functions are trimmed, what is missing is asked of the named link first.
         profile=None if trimmed else find_program(session.results.done.get(PROFILE)),

@@ -9,7 +9,7 @@ import re
 from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from itertools import chain, zip_longest
+from itertools import chain
 from typing import Generic, NamedTuple, TypeVar
 
 from megtrim.core.functions.link_map import LinkMap
@@ -206,15 +206,17 @@ def _open_twin(layout: ElfLayout, names: NameSources) -> ElfLayout:
 
 def _same_in_memory(one: ElfLayout, two: ElfLayout) -> bool:
     """Notes differ if each was linked on its own; a file of symbols alone has no bytes of code."""
-    pairs = zip_longest(*([x for x in each.sections if x.in_memory] for each in (one, two)))
-    return all(
-        first is not None
-        and second is not None
-        and (first.name, first.address, first.size_bytes)
-        == (second.name, second.address, second.size_bytes)
-        and not (first.flags & EXECUTED and _differ(one.content(first), two.content(second)))
-        for first, second in pairs
-    )
+    mapped = [section for section in one.sections if section.in_memory]
+    others = [section for section in two.sections if section.in_memory]
+    if len(mapped) != len(others):
+        return False
+    for first, second in zip(mapped, others, strict=True):
+        place = (first.name, first.address, first.size_bytes)
+        if place != (second.name, second.address, second.size_bytes):
+            return False
+        if first.flags & EXECUTED and _differ(one.content(first), two.content(second)):
+            return False
+    return True
 
 
 def _differ(one: bytes, two: bytes) -> bool:

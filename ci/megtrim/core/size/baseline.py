@@ -80,20 +80,23 @@ class SizesDocument(BaseModel):
 
 def dump_sizes(found: Baseline) -> str:
     """Return the file's text; equal sizes of one origin are equal bytes."""
-    project, config = map(_printable, (found.origin.project, found.origin.config))
-    return dump(
-        SizesDocument(
-            artifacts=_nest(found.sizes),
-            inputs=found.made_from,
-            measured=_nest({key: dict(each) for key, each in found.measured.items()}),
-            parts=_nest(found.parts),
-            quick=found.quick,
-            source=found.source,
-            uses={name: _strip(each) for name, each in found.uses.items()},
-            version=VERSION,
-            **(asdict(found.origin) | {"project": project, "config": config}),
-        )
+    origin = asdict(found.origin)
+    origin["project"] = _printable(found.origin.project)
+    origin["config"] = _printable(found.origin.config)
+    measured = {key: dict(values) for key, values in found.measured.items()}
+    uses = {name: _strip(use) for name, use in found.uses.items()}
+    document = SizesDocument(
+        artifacts=_nest(found.sizes),
+        inputs=found.made_from,
+        measured=_nest(measured),
+        parts=_nest(found.parts),
+        quick=found.quick,
+        source=found.source,
+        uses=uses,
+        version=VERSION,
+        **origin,
     )
+    return dump(document)
 
 
 def _strip(use: Use) -> Use:

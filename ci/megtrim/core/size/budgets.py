@@ -18,6 +18,8 @@ from megtrim.core.size.growth.causes import InputPrint
 from megtrim.core.size.rows import BudgetRow
 from megtrim.libs.util.errors import InputError
 from megtrim.libs.util.value import Value
+from megtrim.libs.util.wording import count
+from megtrim.times.counts.use import Use
 
 if TYPE_CHECKING:
     from megtrim.core.config.model import Budget, Waiver
@@ -102,13 +104,14 @@ def check(
 
 def ending(waivers: Sequence[Waiver], today: date) -> tuple[str, ...]:
     """Return a line for each that still counts and lapses within :data:`NOTICE`."""
-    days = {0: "today", 1: "in 1 day"}
-    return tuple(
-        f"the waiver of {each.owner} for {each.budget} lapses after {each.expires}, "
-        f"{days.get(left.days, f'in {left.days} days')}: {each.reason}"
-        for each in sorted(waivers, key=lambda each: (each.expires, each.budget, each.owner))
-        if timedelta(0) <= (left := each.expires - today) <= NOTICE
-    )
+    lines = []
+    for waiver in sorted(waivers, key=lambda each: (each.expires, each.budget, each.owner)):
+        left = waiver.expires - today
+        if timedelta(0) <= left <= NOTICE:
+            when = f"in {count(left.days, 'day')}" if left.days else "today"
+            lapses = f"the waiver of {waiver.owner} for {waiver.budget} lapses"
+            lines.append(f"{lapses} after {waiver.expires}, {when}: {waiver.reason}")
+    return tuple(lines)
 
 
 def warn_early(rows: Sequence[BudgetRow]) -> tuple[str, ...]:
@@ -149,11 +152,18 @@ def _judge(
         kind: CheckKind, used_bytes: int | None, max_bytes: int | None, warn_bytes: int | None
     ) -> BudgetRow:
         status = CheckStatus.SKIPPED
-        needed = False
+        needed = []
         if max_bytes is not None and used_bytes is not None:
-            needed = used_bytes > max_bytes
             raised = max_bytes + sum(waiver.extra_bytes for waiver in counting)
             status = CheckStatus.PASS if used_bytes <= raised else CheckStatus.FAIL
+            if used_bytes > max_bytes:
+                needed = [
+                    f"{waiver.reason} ({waiver.owner}, to {waiver.expires})" for waiver in counting
+                ]
+        ended = [
+            f"the waiver of {waiver.owner} lapsed on {waiver.expires}: {waiver.reason}"
+            for waiver in lapsed
+        ]
         return BudgetRow(
             kind=kind,
             artifact=budget.artifact,
@@ -163,15 +173,8 @@ def _judge(
             used_bytes=used_bytes,
             max_bytes=max_bytes,
             warn_bytes=warn_bytes,
-            waiver="; ".join(
-                f"{waiver.reason} ({waiver.owner}, to {waiver.expires})"
-                for waiver in counting
-                if needed
-            ),
-            lapsed="; ".join(
-                f"the waiver of {waiver.owner} lapsed on {waiver.expires}: {waiver.reason}"
-                for waiver in lapsed
-            ),
+            waiver="; ".join(needed),
+            lapsed="; ".join(ended),
             status=status,
         )
 

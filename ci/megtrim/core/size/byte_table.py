@@ -75,7 +75,7 @@ def _weigh(totals: Counter[tuple[str, str]], least_bytes: int) -> int:
 
 
 def tidy(label: str) -> str:
-    text = label if label.isprintable() else "".join(c if c.isprintable() else "?" for c in label)
+    text = "".join(character if character.isprintable() else "?" for character in label)
     return text if len(text) <= LONGEST_LABEL else f"{text[: LONGEST_LABEL - 1]}…"
 
 

@@ -90,15 +90,17 @@ def open_artifacts(session: Session) -> Iterator[PricedArtifact]:
             continue
         untrimmed = linking.read_program(name, session) if name in linked_again else None
         dropped = untrimmed.trim(keep).dropped if untrimmed else ()
+        shipped = binary(session.results.done[REDUCED], name)
+        program = PricedProgram(
+            graph=references.read_program(name, folder).graph,
+            regions=frozenset(keep.regions()),
+            dropped=frozenset(dropped),
+            extents=_read_extents(name, session),
+        )
         yield PricedArtifact(
             name=name,
-            size_bytes=binary(session.results.done[REDUCED], name).stat().st_size,
-            program=PricedProgram(
-                graph=references.read_program(name, folder).graph,
-                regions=frozenset(keep.regions()),
-                dropped=frozenset(dropped),
-                extents=_read_extents(name, session),
-            ),
+            size_bytes=shipped.stat().st_size,
+            program=program,
             keep=keep,
             untrimmed=untrimmed,
         )
@@ -262,11 +264,13 @@ class PricedProgram(Value):
 
     @cached_property
     def _with_regions(self) -> Mapping[int, RegionExtents]:
-        return {
-            number: found
-            for number, part in enumerate(self.graph.parts)
-            if (found := next(filter(None, map(self.extents.get, part.names)), None))
-        }
+        with_regions = {}
+        for number, part in enumerate(self.graph.parts):
+            for name in part.names:
+                if extents := self.extents.get(name):
+                    with_regions[number] = extents
+                    break
+        return with_regions
 
     @cached_property
     def _registering(self) -> tuple[int, ...]:

@@ -151,19 +151,13 @@ def work(task: Task, session: Session, folder: Path) -> SizeResult:
         artifacts.append(
             ArtifactSizes(name=name, sizes=tuple(sizes), prices=prices.get(name), byte_map=byte_map)
         )
+    existing = _find_existing(builds, session, now, plain)
+    today = session.request.today
+    size_rows = check(config.budgets, now, baseline, config.waivers, today, existing)
+    use_rows = list_rows(uses, before.uses, config, before.source)
     return SizeResult(
         artifacts=tuple(artifacts),
-        budgets=(
-            *check(
-                config.budgets,
-                now,
-                baseline,
-                config.waivers,
-                session.request.today,
-                _find_existing(builds, session, now, plain),
-            ),
-            *list_rows(uses, before.uses, config, before.source),
-        ),
+        budgets=(*size_rows, *use_rows),
         baseline=before.source,
         causes=changes.causes,
         notes=describe_causes(changes),
@@ -287,17 +281,15 @@ def _weigh(
     ships = key[1] == Variant.REDUCED
     arrivals = find_arrivals(changes, growth_bytes, symbols, prices) if ships else NO_ARRIVALS
     models = before.measured.get(key, {})
+    measured = now.measured.get(key, {})
+    artifact, variant = key
     return VariantSize(
-        variant=key[1],
+        variant=variant,
         size_bytes=elf.size_bytes,
-        share=elf.size_bytes / now.sizes[key[0], str(Variant.PLAIN)],
+        share=elf.size_bytes / now.sizes[artifact, str(Variant.PLAIN)],
         growth_bytes=growth_bytes,
         sections=tuple((str(group), size_bytes) for group, size_bytes in elf.groups),
-        forms={
-            str(each): now.measured[key][each]
-            for each in FORMS
-            if each in now.measured.get(key, ())
-        },
+        forms={str(form): measured[form] for form in FORMS if form in measured},
         components=list_largest(components, _MOST_CHANGES),
         symbols=list_largest(symbols, _MOST_CHANGES),
         arrivals=arrivals,

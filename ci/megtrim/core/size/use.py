@@ -156,19 +156,23 @@ def compare_work(
     left_out = now.varying.keys() | known.varying.keys()
     tables = [_tabulate(each, left_out) for each in (known, now)]
     old, new = map(by_component, tables)
+    accesses = sum(number for name, (_, number) in now.functions.items() if name not in left_out)
+    changed = compare_tables(tables[0], tables[1], View.SYMBOL)
+    components = [
+        ByteChange(component="", label=name, before_bytes=old[name], after_bytes=new[name])
+        for name in sorted({*old, *new})
+    ]
+    varying = 0
+    for name in left_out:
+        varying += max(_find_range(known, name).smallest, _find_range(now, name).smallest)
     use = WorkUse(
         instructions=new.total(),
-        accesses=sum(each for name, (_, each) in now.functions.items() if name not in left_out),
+        accesses=accesses,
         before=old.total(),
-        changed=list_largest(compare_tables(tables[0], tables[1], View.SYMBOL), _MOST_CHANGES),
-        components=tuple(
-            ByteChange(component="", label=name, before_bytes=old[name], after_bytes=new[name])
-            for name in sorted({*old, *new})
-        ),
+        changed=list_largest(changed, _MOST_CHANGES),
+        components=tuple(components),
         left_out=tuple(sorted(map(_show, left_out))),
-        varying=sum(
-            max(_find_range(each, name).smallest for each in (known, now)) for name in left_out
-        ),
+        varying=varying,
         processes=now.processes,
     )
     row = replace(row, work=use, note="")
@@ -234,11 +238,11 @@ def _find_excess(now: Work, known: Work, grown: int, limit: int) -> str:
     more = {name: bound for name, bound in bounds.items() if bound > 0}
     if more and grown + sum(more.values()) > limit:
         return f"with what varies it may be more than the limit: {_name_largest(more)}"
-    later = {
-        name: excess - known.later.get(name, 0)
-        for name, excess in now.later.items()
-        if excess > known.later.get(name, 0) and not _waits(_find_range(known, name), limit)
-    }
+    later = {}
+    for name, excess in now.later.items():
+        more_later = excess - known.later.get(name, 0)
+        if more_later > 0 and not _waits(_find_range(known, name), limit):
+            later[name] = more_later
     if sum(later.values()) > limit:
         these = f"iterations {LENGTHS[1] + 1} to {LATER}"
         return f"{these} do more than the second: {_name_largest(later)}"

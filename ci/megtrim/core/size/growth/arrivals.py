@@ -73,15 +73,15 @@ def find_arrivals(
     new = [(PriceKind.MODEL, name) for name in sorted(models)]
     new += [(PriceKind.SCENARIO, name) for name in sorted(scenarios)]
     others = changes.changed_scenarios or changes.lost_scenarios
-    exact = None if others or {*changes.causes} - {Cause.MODELS} else growth_bytes
+    only_models = all(cause is Cause.MODELS for cause in changes.causes)
+    exact = growth_bytes if only_models and not others else None
     # Another compiler, for example, has other functions run: no one asked for these.
     asked = not {Cause.KEEP_SET, Cause.MODELS}.isdisjoint(changes.causes)
     parts = _list_parts(changes, symbols, prices) if asked else ()
+    alone_bytes = exact if len(new) == 1 else None
+    uses = [_price_use(kind, name, alone_bytes, prices, changes) for kind, name in new]
     return Arrivals(
-        uses=tuple(
-            _price_use(kind, name, exact if len(new) == 1 else None, prices, changes)
-            for kind, name in new
-        ),
+        uses=tuple(uses),
         together_bytes=exact if len(new) > 1 else None,
         parts=parts[:MOST_PARTS],
         other_parts=len(parts[MOST_PARTS:]),
@@ -120,9 +120,9 @@ def _list_parts(
     grown: Counter[str] = Counter()
     for change in symbols:
         grown[change.label] += change.growth_bytes
-    known = {
-        (str(each.kind), each.name): each.margin_bytes for each in (prices.prices if prices else ())
-    }
+    known: dict[tuple[str, str], int] = {}
+    if prices:
+        known = {(str(each.kind), each.name): each.margin_bytes for each in prices.prices}
     rows: dict[tuple[str, str], list[tuple[str, ...]]] = defaultdict(list)
     sizes: dict[tuple[str, str], int | None] = {}
     for part, users in changes.came.items():
@@ -138,17 +138,18 @@ def _list_parts(
             name = name.partition("<")[0]
         rows[kind, name].append(users)
         sizes[kind, name] = size_bytes
-    found = (
-        NewPart(
+    new = []
+    for (kind, name), groups in rows.items():
+        models = {model_of(user) for users in groups for user in users}
+        arrival = NewPart(
             kind=kind,
             name=name,
             count=len(groups),
             size_bytes=sizes[kind, name],
-            models=tuple(sorted({model_of(user) for users in groups for user in users})),
+            models=tuple(sorted(models)),
         )
-        for (kind, name), groups in rows.items()
-    )
-    return tuple(sorted(found, key=_rank))
+        new.append(arrival)
+    return tuple(sorted(new, key=_rank))
 
 
 def _rank(part: NewPart) -> tuple[bool, int, str, str]:

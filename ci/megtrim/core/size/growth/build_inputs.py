@@ -44,14 +44,16 @@ def _gather(shipped: StageFolder, session: Session, keep: KeepSet | None) -> Bui
     sources, digests = _sort_files(session.services.engine.checkout)
     inputs = {label: value for label, value in shipped.inputs.items() if label != KEEP_SET}
     version = f"{session.request.origin.megtrim} {code_digest()[:12]}".strip()
+    scenarios: dict[str, str] = {}
+    if keep:
+        for scenario in keep.scenarios:
+            arguments = " ".join(scenario.arguments)
+            scenarios[scenario.id] = f"{scenario.model_sha256} {arguments}"
     return BuildInputs(
         values={**inputs, **_list_settings(session), **digests, "megtrim": version},
         sources=sources,
         kept=_list_kept(keep) if keep else {},
-        scenarios={
-            each.id: f"{each.model_sha256} {' '.join(each.arguments)}"
-            for each in (keep.scenarios if keep else ())
-        },
+        scenarios=scenarios,
     )
 
 
@@ -77,15 +79,13 @@ def _list_settings(session: Session) -> dict[str, str]:
     config = session.request.config
     trim = config.trim.model_dump(mode="json", exclude_defaults=True, exclude=_MEASURING)
     toolchain = config.toolchain.model_dump(mode="json", exclude_defaults=True)
-    return {
-        **{f"setting trim.{name}": str(value) for name, value in trim.items()},
-        **{f"setting engine.cmake.{name}": str(at) for name, at in config.engine.cmake.items()},
-        **{
-            f"setting toolchain.{name}": str(toolchain[name])
-            for name in ("api", "fp16")
-            if name in toolchain
-        },
-    }
+    settings = {f"setting trim.{name}": str(value) for name, value in trim.items()}
+    for name, value in config.engine.cmake.items():
+        settings[f"setting engine.cmake.{name}"] = str(value)
+    for name in ("api", "fp16"):
+        if name in toolchain:
+            settings[f"setting toolchain.{name}"] = str(toolchain[name])
+    return settings
 
 
 def _list_kept(keep: KeepSet) -> dict[str, tuple[str, ...]]:

@@ -95,11 +95,13 @@ class BuildInputs(Value):
     """By id: a text that names its model by digest, and its arguments."""
 
     def digests(self) -> dict[str, str]:
+        sources = [f"{name} {sha256}" for name, sha256 in sorted(self.sources.items())]
         named = {
-            "source files": "\n".join(f"{name} {at}" for name, at in sorted(self.sources.items())),
+            "source files": "\n".join(sources),
             "keep set": "\n".join(sorted(self.kept)),
-            **{f"scenario {name}": value for name, value in self.scenarios.items()},
         }
+        for name, value in self.scenarios.items():
+            named[f"scenario {name}"] = value
         return digest_causes({**self.values, **named})
 
 
@@ -147,11 +149,13 @@ def make_print(inputs: BuildInputs) -> InputPrint:
     for name, users in inputs.kept.items():
         indices = ",".join(at[user] for user in users if user in at)
         groups[f"{kind_of(name)} {indices}"].append(_print(name))
+    kept = {users: "".join(sorted(prints)) for users, prints in sorted(groups.items())}
+    scenarios = {name: digest(text) for name, text in sorted(inputs.scenarios.items())}
     return InputPrint(
         made_from=inputs.digests(),
         sources="".join(sorted(_prints_of(inputs.sources))),
-        kept={users: "".join(sorted(found)) for users, found in sorted(groups.items())},
-        scenarios={name: digest(text) for name, text in sorted(inputs.scenarios.items())},
+        kept=kept,
+        scenarios=scenarios,
         values=_shorten_values(inputs.values),
     )
 
@@ -172,38 +176,40 @@ def compare_inputs(before: InputPrint, after: BuildInputs, *, traced: bool = Fal
     came, gone = _compare_kept(before, after)
     scenarios = {name: digest(text) for name, text in sorted(after.scenarios.items())}
     stayed = {name for name, text in scenarios.items() if before.scenarios.get(name) == text}
-    by_model = (
-        bool(users) and not stayed.intersection(users)
-        for users in (*came.values(), *(users for _, users in gone))
-    )
     found = {*causes} - {Cause.KEEP_SET, Cause.MODELS}
-    found |= {Cause.MODELS if each else Cause.KEEP_SET for each in by_model}
-    if traced and found - {Cause.KEEP_SET}:
-        found -= {Cause.KEEP_SET}
+    for users in (*came.values(), *(users for _, users in gone)):
+        by_model = bool(users) and stayed.isdisjoint(users)
+        found.add(Cause.MODELS if by_model else Cause.KEEP_SET)
+    if traced and any(cause is not Cause.KEEP_SET for cause in found):
+        found.discard(Cause.KEEP_SET)
     if not found and before.made_from.get(ORDERS) != digests[ORDERS]:
         found = {*causes}
     new_scenarios = sorted(scenarios.keys() - before.scenarios.keys())
     new_models = {*map(model_of, new_scenarios)} - {*map(model_of, before.scenarios)}
-    values = _shorten_values(after.values)
+    removed = known - prints.keys()
+    went = Counter(kind for kind, _ in gone)
+    changed = [name for name in scenarios if name in before.scenarios and name not in stayed]
+    lost = before.scenarios.keys() - scenarios.keys()
     return InputChanges(
         causes=tuple(cause for cause in Cause if cause in found),
         files=tuple(sorted(prints[file] for file in new_files)),
-        removed_files=max(0, len(known - prints.keys()) - len(new_files)),
-        values=tuple(
-            ValueChange(
-                label=label, before=before.values.get(label, ""), after=values.get(label, "")
-            )
-            for label in sorted(before.values.keys() | values.keys())
-            if before.values.get(label) != values.get(label)
-        ),
+        removed_files=max(0, len(removed) - len(new_files)),
+        values=_compare_values(before.values, _shorten_values(after.values)),
         came=came,
-        went=dict(sorted(Counter(kind for kind, _ in gone).items())),
+        went=dict(sorted(went.items())),
         new_scenarios=tuple(new_scenarios),
         new_models=tuple(sorted(new_models)),
-        changed_scenarios=tuple(
-            name for name in scenarios if name in before.scenarios and name not in stayed
-        ),
-        lost_scenarios=tuple(sorted(before.scenarios.keys() - scenarios.keys())),
+        changed_scenarios=tuple(changed),
+        lost_scenarios=tuple(sorted(lost)),
+    )
+
+
+def _compare_values(before: Mapping[str, str], after: Mapping[str, str]) -> tuple[ValueChange, ...]:
+    labels = sorted(before.keys() | after.keys())
+    return tuple(
+        ValueChange(label=label, before=before.get(label, ""), after=after.get(label, ""))
+        for label in labels
+        if before.get(label) != after.get(label)
     )
 
 
@@ -346,8 +352,12 @@ def _describe_values(cause: Cause, changes: InputChanges) -> Iterator[str]:
             continue
         label = value.label.removeprefix("setting ").removeprefix("dependency ")
         if cause is Cause.DEPENDENCIES:
-            came = "is new" if not value.before else "is gone" if not value.after else "differs"
-            yield f"{label} {came}"
+            if not value.before:
+                yield f"{label} is new"
+            elif not value.after:
+                yield f"{label} is gone"
+            else:
+                yield f"{label} differs"
         elif cause is Cause.FLAGS and value.label == "build files":
             yield "the engine's build files differ"
         else:

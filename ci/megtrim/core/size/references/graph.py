@@ -204,12 +204,14 @@ def explain(parts: Iterable[int], graph: ReferenceGraph) -> Explanation:
     own = graph.select(asked)
     chain = graph.chain(graph.roots, asked[0])
     gone = graph.without(asked, graph.roots) | own
-    callers = np.unique(graph.origins[own[graph.targets] & ~own[graph.origins]])
+    into_own = own[graph.targets] & ~own[graph.origins]
+    callers = np.unique(graph.origins[into_own])
+    retained = np.flatnonzero(gone & ~own)
     return Explanation(
         size_bytes=graph.count_bytes(own),
         root=graph.roots[chain[0]] if chain else UNREACHED,
         chain=chain,
         referrers=graph.sort(callers.tolist()),
         retained_bytes=graph.count_bytes(gone),
-        retained=graph.sort(np.flatnonzero(gone & ~own).tolist()),
+        retained=graph.sort(retained.tolist()),
     )

@@ -124,12 +124,10 @@ def _read(layout: ElfLayout, origins: LinkMap | None) -> LinkedFile:
     more = _attach(layout, starts, ends, sizes)
     pairs = np.array(more, dtype=np.int64).reshape(-1, 2)
     parts = _make_parts(layout, stretches, symbols, sizes)
-    graph = join(
-        parts,
-        np.concatenate((places[usable], pairs[:, 0])),
-        np.concatenate((targets[usable], pairs[:, 1])),
-        find_roots(layout, parts, lambda address: _locate_one(address, starts, ends)),
-    )
+    roots = find_roots(layout, parts, lambda address: _locate_one(address, starts, ends))
+    all_origins = np.concatenate((places[usable], pairs[:, 0]))
+    all_targets = np.concatenate((targets[usable], pairs[:, 1]))
+    graph = join(parts, all_origins, all_targets, roots)
     return LinkedFile(graph=graph, exact=emitted is not None, stretches=stretches)
 
 
@@ -307,14 +305,14 @@ def _make_parts(
             at = bisect_left(starts, address + 1) - 1
             if at >= 0 and address < stretches[at].end:
                 names[at].append((negative, name))
-    return tuple(
-        Part(
-            names=tuple(dict.fromkeys(name for _, name in sorted(names[at])))
-            if at in names
-            else (),
-            section=layout.sections[each.section].name,
-            source=each.source,
+    parts = []
+    for at, (stretch, size_bytes) in enumerate(zip(stretches, sizes.settle(), strict=True)):
+        ordered = [name for _, name in sorted(names.get(at, ()))]
+        part = Part(
+            names=tuple(dict.fromkeys(ordered)),
+            section=layout.sections[stretch.section].name,
+            source=stretch.source,
             size_bytes=size_bytes,
         )
-        for at, (each, size_bytes) in enumerate(zip(stretches, sizes.settle(), strict=True))
-    )
+        parts.append(part)
+    return tuple(parts)

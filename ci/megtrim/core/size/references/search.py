@@ -94,9 +94,12 @@ def _find_similar(text: str, graph: ReferenceGraph) -> tuple[Match, ...]:
         )
         for label, numbers in families.items()
     )
-    return tuple(
-        sorted(matches, key=lambda each: (-int(graph.sizes[list(each.parts)].sum()), each.label))
-    )
+
+    def rank(match: Match) -> tuple[int, str]:
+        size_bytes = int(graph.sizes[list(match.parts)].sum())
+        return -size_bytes, match.label
+
+    return tuple(sorted(matches, key=rank))
 
 
 def _iter_names(graph: ReferenceGraph, word: str) -> Iterator[tuple[int, str]]:
