@@ -90,15 +90,12 @@ def parse_code(data: bytes, table: FunctionTable, *, source: str) -> Disassembly
     by_name: dict[str, tuple[Function, ...]] = {}
     for function in table.functions:
         by_name[function.name] = (*by_name.get(function.name, ()), function)
-    return Disassembly(
-        table=table,
-        by_name=by_name,
-        segments=tuple(
-            (header.address, data[header.offset : header.offset + header.size_bytes])
-            for header in headers
-            if header.kind == LOADED and header.flags & EXECUTABLE
-        ),
-    )
+    executable = []
+    for header in headers:
+        if header.kind == LOADED and header.flags & EXECUTABLE:
+            content = data[header.offset : header.offset + header.size_bytes]
+            executable.append((header.address, content))
+    return Disassembly(table=table, by_name=by_name, segments=tuple(executable))
 
 
 def _find_branches(content: bytes, machine: str) -> Iterator[int]:

@@ -133,28 +133,22 @@ class _Cutter:
         data = (self._late.start - start) // BLOCK_BYTES + 1
         behind = -((start - listed) // BLOCK_BYTES) + 1
         head = _HEAD.pack(_MAGIC, parse_build_id(self._data).encode(), len(rest))
+        places = (here, begin, begin + len(rest), listed)
+        divided = (start, BLOCK_BYTES, len(blocks), data, behind)
+        own_words = (self._own.start, len(self._own) // WORD_BYTES, own_bits)
+        late_words = (self._late.start, len(self._late) // WORD_BYTES, late_bits)
+        name = f"{self._name}{REST_SUFFIX}".encode()[:_NAME_BYTES]
         table = _TABLE.pack(
             _TABLE_MAGIC,
-            here,
-            begin,
-            begin + len(rest),
-            listed,
-            start,
-            BLOCK_BYTES,
-            len(blocks),
-            data,
-            behind,
-            self._own.start,
-            len(self._own) // WORD_BYTES,
-            own_bits,
+            *places,
+            *divided,
+            *own_words,
             *self._find_protected(),
-            self._late.start,
-            len(self._late) // WORD_BYTES,
-            late_bits,
+            *late_words,
             self._late.start,
             listed,
             head,
-            f"{self._name}{REST_SUFFIX}".encode()[:_NAME_BYTES],
+            name,
         )
         digests = (hashlib.blake2b(each, digest_size=_HASH_BYTES) for each in blocks)
         table += b"".join(each.digest() for each in digests)
@@ -243,11 +237,12 @@ class _Cutter:
     def _find_segment(self, address: int, kind: int = LOADED) -> tuple[int, Segment]:
         """Return where its header is, and what it says."""
         (start,) = _WORD.unpack_from(self._data, _SEGMENTS_AT)
-        return next(
-            (start + number * _SEGMENT.size, each)
-            for number, each in enumerate(self._layout.segments)
-            if each.kind == kind and 0 <= address - each.address < each.memory_bytes
+        number, found = next(
+            (number, segment)
+            for number, segment in enumerate(self._layout.segments)
+            if segment.kind == kind and 0 <= address - segment.address < segment.memory_bytes
         )
+        return start + number * _SEGMENT.size, found
 
     def _put_segments(self, reserved: range) -> None:
         """One holds the tables that stay; the next one has the addresses that only the rest has."""

@@ -151,13 +151,15 @@ class _Search:
         return frozenset(name for text in texts for name in self.matches(text))
 
     def _with(self, word: str) -> Iterator[str]:
-        at = 0
-        while (at := self._lines.find(word or "\n", at)) >= 0:
-            end = self._lines.find("\n", at + (not word))
-            if end < 0:
-                return
-            yield self._lines[self._lines.rfind("\n", 0, at + (not word)) + 1 : end]
-            at = end
+        if not word:
+            yield from self._table.names
+            return
+        at = self._lines.find(word)
+        while at >= 0:
+            start = self._lines.rfind("\n", 0, at) + 1
+            end = self._lines.find("\n", at)
+            yield self._lines[start:end]
+            at = self._lines.find(word, end)
 
     def near(self, text: str) -> Iterable[str]:
         if "/" in text:

@@ -66,10 +66,11 @@ def parse_map(data: bytes, *, source: str) -> LinkMap:
     if not parts:
         msg = f"{source}: contains no file that a part of the program is from"
         raise InputError(msg, hint=_HINT)
+    files = [file.decode("utf-8", "backslashreplace").strip() for _, _, file in parts]
     return LinkMap(
         starts=tuple(at for at, _, _ in parts),
         ends=tuple(at + size for at, size, _ in parts),
-        files=tuple(file.decode("utf-8", "backslashreplace").strip() for _, _, file in parts),
+        files=tuple(files),
     )
 
 

@@ -136,7 +136,8 @@ def prove(
     stubs = {function.address for function in after.functions if is_stub(function.name)}
     others = {each.address for name in SUBSTITUTES.values() for each in places.get(name, ())}
     ends = stubs | others
-    trap = (_NUMBERED_TRAP_BYTES if numbered else _TRAP_BYTES)[after.machine]
+    trap_bytes = _NUMBERED_TRAP_BYTES if numbered else _TRAP_BYTES
+    trap = trap_bytes[after.machine]
     # An assignment cannot reach a local function: its body may well be there.
     reachable = (name for name in dropped if not is_local_name(name))
     stayed = (name for name in reachable if not _is_gone(places.get(name, []), ends, trap))

@@ -158,12 +158,13 @@ def edits(
     """
     view = memoryview(data)
     try:
-        return [
-            (start + at, content)
-            for _, start, end in members(view)
-            if (unit := open_object(bytes(view[start:end])))
-            for at, content in _edits(unit, names, form, unwind_tables)
-        ]
+        every = []
+        for _, start, end in members(view):
+            unit = open_object(bytes(view[start:end]))
+            if unit:
+                for at, content in _edits(unit, names, form, unwind_tables):
+                    every.append((start + at, content))
+        return every
     except (ValueError, LookupError, struct.error, OverflowError, MemoryError, TypeError):
         msg = f"{source}: a damaged object or archive"
         raise InputError(msg, hint="build it again") from None
@@ -230,13 +231,14 @@ def _goes(name: str, names: Mapping[str, int]) -> bool:
 def _fills(function: Symbol, unit: Object) -> bool:
     section = unit.sections[function.section]
     code = ALLOCATED | EXECUTED
-    return (
-        (function.kind, function.address) == (_FUNCTION, 0)
-        and (section.kind, section.flags & code) == (PROGBITS, code)
-        and 0 < function.size_bytes <= section.size_bytes < function.size_bytes + _PADDING_BYTES
-        and section.size_bytes >= len(trap(unit.machine, thumb=function.thumb))
-        and f"{section.name}.".startswith(".text.")
-    )
+    starts_it = function.kind == _FUNCTION and function.address == 0
+    is_code = section.kind == PROGBITS and section.flags & code == code
+    if not (starts_it and is_code and f"{section.name}.".startswith(".text.")):
+        return False
+    fills_it = 0 < function.size_bytes <= section.size_bytes
+    padding = section.size_bytes - function.size_bytes
+    has_room = section.size_bytes >= len(trap(unit.machine, thumb=function.thumb))
+    return fills_it and padding < _PADDING_BYTES and has_room
 
 
 def _spare_entered(
@@ -253,8 +255,11 @@ def _spare_entered(
         for number in unit.relocated.get(waiting.pop(), ()):
             for relocation in unit.relocations(unit.sections[number]):
                 target = symbols.get(relocation.symbol)
-                behind = unit.machine == X86_64 and relocation.kind in BEHIND_THE_PLACE
-                offset = target.address + relocation.addend + (4 if behind else 0) if target else 0
-                if target and target.section in emptied and offset:
+                if target is None or target.section not in emptied:
+                    continue
+                offset = target.address + relocation.addend
+                if unit.machine == X86_64 and relocation.kind in BEHIND_THE_PLACE:
+                    offset += 4
+                if offset:
                     del emptied[target.section]
                     waiting.append(target.section)

@@ -71,11 +71,12 @@ def flags(*, shared: bool) -> tuple[str, ...]:
 
 def unprobeable(data: bytes, table: FunctionTable) -> frozenset[str]:
     pieces = _segments(data)
-    return frozenset(
-        each.name
-        for each in table.functions
-        if (place := _place(each, data, pieces, table.machine)) is None or not place.first
-    )
+    names = set()
+    for function in table.functions:
+        place = _place(function, data, pieces, table.machine)
+        if place is None or not place.first:
+            names.add(function.name)
+    return frozenset(names)
 
 
 def patch(data: bytes, table: FunctionTable, observed: Collection[str]) -> bytes:
@@ -91,35 +92,28 @@ def patch(data: bytes, table: FunctionTable, observed: Collection[str]) -> bytes
     addresses = _addresses(table)
     at = _table_at(data, addresses)
     here = next((each for each in segments if 0 <= at - each.offset < each.size_bytes), None)
-    probes = {
-        each.address: probe
-        for each in table.functions
-        if each.name in observed
-        and (probe := _place(each, data, segments, table.machine)) is not None
-        and probe.first
-        and not _is_trap(probe, table.machine)
-    }
+    probes = {}
+    for function in table.functions:
+        if function.name not in observed:
+            continue
+        probe = _place(function, data, segments, table.machine)
+        if probe is not None and probe.first and not _is_trap(probe, table.machine):
+            probes[function.address] = probe
     ranges = _ranges(probes)
     if here is None or not 0 < len(ranges) <= _MAX_RANGES:
         raise _make_damage_error()
     image = bytearray(data)
     for probe in probes.values():
         image[probe.offset : probe.offset + len(probe.trap)] = probe.trap
-    firsts = (probes[address].first if address in probes else 0 for address in addresses)
-    content = b"".join(
-        (
-            _TABLE_MAGIC,
-            _NUMBERS.pack(
-                at - here.offset + here.address, addresses[0], len(addresses), len(ranges)
-            ),
-            b"".join(ranges).ljust(_MAX_RANGES * _RANGE.size, b"\0"),
-            _head(table),
-            *(
-                _ENTRY.pack(address - addresses[0], first)
-                for address, first in zip(addresses, firsts, strict=True)
-            ),
-        )
-    )
+    table_address = at - here.offset + here.address
+    base = addresses[0]
+    content = _TABLE_MAGIC
+    content += _NUMBERS.pack(table_address, base, len(addresses), len(ranges))
+    content += b"".join(ranges).ljust(_MAX_RANGES * _RANGE.size, b"\0")
+    content += _head(table)
+    firsts = [probes[address].first if address in probes else 0 for address in addresses]
+    entries = zip(addresses, firsts, strict=True)
+    content += b"".join(_ENTRY.pack(address - base, first) for address, first in entries)
     image[at : at + len(content)] = content
     return bytes(image)
 
@@ -217,12 +211,15 @@ def _is_trap(probe: _Probe, machine: str) -> bool:
 
 
 def _ranges(probes: Mapping[int, _Probe]) -> list[bytes]:
-    found = dict[Segment, list[int]]()
+    by_segment: dict[Segment, list[int]] = {}
     for address, probe in probes.items():
-        found.setdefault(probe.segment, []).append(address)
-    return [
-        _RANGE.pack(min(each), max(each) + _MAX_TRAP_BYTES - min(each)) for each in found.values()
-    ]
+        by_segment.setdefault(probe.segment, []).append(address)
+    ranges = []
+    for addresses in by_segment.values():
+        start = min(addresses)
+        end = max(addresses) + _MAX_TRAP_BYTES
+        ranges.append(_RANGE.pack(start, end - start))
+    return ranges
 
 
 def _make_damage_error() -> InputError:

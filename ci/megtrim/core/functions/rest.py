@@ -179,18 +179,18 @@ def _address(unit: Object, near: Container[str]) -> Iterator[Edit]:
     ]
     for at, filling in unit.relocated.items():
         section = unit.sections[at]
-        content = unit.content(unit.sections[at])
+        content = unit.content(section)
         found = [
             (each, _NUMBER.unpack_from(content, each.address)[0])
             for number in filling
             for each in unit.relocations(unit.sections[number])
             if each.kind in _BY_TABLE and names[each.symbol] in near
         ]
-        stay = {
-            each.symbol
-            for each, code in found
-            if each.kind != _PAGE and (each.kind != _LOAD or code & _WORD_LOADS != _WORD_LOAD)
-        }
+        stay = set()
+        for each, code in found:
+            loads_a_word = each.kind == _LOAD and code & _WORD_LOADS == _WORD_LOAD
+            if each.kind != _PAGE and not loads_a_word:
+                stay.add(each.symbol)
         for each, code in found:
             if each.symbol not in stay:
                 kind = _NUMBER.pack(_COMPUTED[each.kind])
@@ -233,10 +233,11 @@ def _find_deferred(unit: Object, names: Collection[str]) -> set[int]:
         if _is_code(unit.sections[at]) and all(name in names for name in held)
     }
     own = {unit.sections[at].name.removeprefix(_TEXT) for at in moved}
-    for at, each in enumerate(unit.sections):
-        name = each.name.removeprefix(_EXCEPTIONS)
-        if name != each.name and name in own - {""}:
-            moved.add(at)
+    for at, section in enumerate(unit.sections):
+        if section.name.startswith(_EXCEPTIONS):
+            name = section.name.removeprefix(_EXCEPTIONS)
+            if name and name in own:
+                moved.add(at)
     return moved
 
 
@@ -273,14 +274,16 @@ def prove(
     """
     held = {each.name for each in after.functions if each.address in place}
     new = {each for each in after.exported - before.exported if not each.startswith(_OURS)}
-    expected = before.registrations
-    for wrong, problem in (
+    still_there = () if held else deferred
+    no_longer_called = () if after.registrations >= before.registrations else ("main",)
+    problems: tuple[tuple[Collection[str], str], ...] = (
         (held - {*deferred}, "functions that are to stay lie in the rest"),
         (before.exported - after.exported, "names are no longer exported"),
         (new, "names became exported"),
-        (() if held else deferred, "functions that are to be deferred are still there"),
-        (() if after.registrations >= expected else ("main",), "less is called before main"),
-    ):
+        (still_there, "functions that are to be deferred are still there"),
+        (no_longer_called, "less is called before main"),
+    )
+    for wrong, problem in problems:
         if wrong:
             msg = f"{source}: its functions cannot be deferred: {problem}, {brief(min(wrong))}"
             raise ProductFailure(msg, hint=HINT)

@@ -225,29 +225,34 @@ def keep_set_check(before: KeepSet, now: KeepSet, request: TrimRequest) -> Check
     if lines:
         status = CheckStatus.FAIL
         text = f"the keep set is stale: {lines[0]}"
-    inconclusive = status is CheckStatus.INCONCLUSIVE
-    hint = suggest_for_other_link if inconclusive else suggest_for_keep_set
-    bad = status is not CheckStatus.PASS
-    return Check(
+    check = Check(
         id=f"{CheckKind.KEEP_SET}:{config.keep_set}",
         kind=CheckKind.KEEP_SET,
         subject=str(config.keep_set),
         status=status,
         text=text,
-        detail="\n".join([text, *lines[1:], *links[1:]]) if bad else "",
-        hint=hint(request.invocation) if bad else "",
         file=request.loaded.path.name,
         line=request.loaded.line("keep_set"),
-        reproduce=request.invocation.again(verb_of(keep_task(config))) if bad else "",
+    )
+    if status is CheckStatus.PASS:
+        return check
+    hint = suggest_for_keep_set(request.invocation)
+    if status is CheckStatus.INCONCLUSIVE:
+        hint = suggest_for_other_link(request.invocation)
+    return replace(
+        check,
+        detail="\n".join([text, *lines[1:], *links[1:]]),
+        hint=hint,
+        reproduce=request.invocation.again(verb_of(keep_task(config))),
     )
 
 
 def _expect_not_shrunken(before: KeepSet, now: KeepSet) -> None:
+    lost_regions = find_lost_regions(before, now)
+    lost_functions = find_lost_functions(before, now)
     lost = [
-        *_losses(
-            (name, [str(each) for each in gone]) for name, gone in find_lost_regions(before, now)
-        ),
-        *_losses((name, list(map(brief, gone))) for name, gone in find_lost_functions(before, now)),
+        *_losses((name, [str(region) for region in regions]) for name, regions in lost_regions),
+        *_losses((name, [brief(each) for each in functions]) for name, functions in lost_functions),
     ]
     if lost:
         # The verdict shows the first line.

@@ -41,12 +41,13 @@ def trim_choice(session: Session) -> TrimChoice:
     plain = trims_plain_build(session.request.config)
     minimum = MINIMUM_SIZE if trim.minimum_size else ()
     off = () if plain else switched_off(trim)
+    named_off = [str(flag) for flag in off if flag not in minimum]
     return TrimChoice(
         level=trim.level,
         layout=trim.layout,
         minimum_size=trim.minimum_size and not plain,
         optimize=trim.optimize,
-        switched_off=tuple(str(each) for each in off if each not in minimum),
+        switched_off=tuple(named_off),
         means=size_options.list_results(session),
         quick=session.request.options.quick,
     )
@@ -66,24 +67,23 @@ def regions_use(task: Task, session: Session) -> RegionsUse:
     names = NameTable(session.services.engine.texts())
     total = Counter(region.tag for region in {*held, *kept})
     by_tag = {tag: tuple(group) for tag, group in groupby(sorted(kept), lambda r: r.tag)}
-    return RegionsUse(
-        held=sum(total.values()) if profiled else 0,
-        kept=len(kept),
-        by_tag=tuple(
-            TagUse(
-                tag=tag,
-                kept=len(by_tag.get(tag, ())),
-                held=total[tag] if profiled else 0,
-                regions=tuple(
-                    RegionUse(
-                        name=str(region), meaning=names.meaning(region), scenarios=kept[region]
-                    )
-                    for region in by_tag.get(tag, ())
-                ),
-            )
-            for tag in sorted(total)
-        ),
-    )
+
+    def describe(region: Region) -> RegionUse:
+        meaning = names.meaning(region)
+        return RegionUse(name=str(region), meaning=meaning, scenarios=kept[region])
+
+    tags = []
+    for tag in sorted(total):
+        regions = by_tag.get(tag, ())
+        use = TagUse(
+            tag=tag,
+            kept=len(regions),
+            held=total[tag] if profiled else 0,
+            regions=tuple(map(describe, regions)),
+        )
+        tags.append(use)
+    held_count = sum(total.values()) if profiled else 0
+    return RegionsUse(held=held_count, kept=len(kept), by_tag=tuple(tags))
 
 
 def traced_regions(session: Session) -> dict[str, int]:

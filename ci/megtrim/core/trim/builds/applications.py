@@ -48,12 +48,12 @@ def program(scenario: Scenario, request: TrimRequest, build: StageFolder) -> Pat
 def digests(scenario: Scenario, session: Session, task: str, label: str) -> dict[str, str]:
     build = session.results.done[task]
     name = name_of(scenario, session.request)
-    files = {
-        f"{label} {file}": binary_digest(build, file)
-        for file in (*companion_files(name, session), f"{find_holder(name, session)}{REST_SUFFIX}")
-        if not file.endswith(REST_SUFFIX) or f"bin/{file}" in build.files
-    }
-    return {label: binary_digest(build, name), **files}
+    found = {label: binary_digest(build, name)}
+    rest = f"{find_holder(name, session)}{REST_SUFFIX}"
+    for file in (*companion_files(name, session), rest):
+        if not file.endswith(REST_SUFFIX) or f"bin/{file}" in build.files:
+            found[f"{label} {file}"] = binary_digest(build, file)
+    return found
 
 
 def targets(session: Session) -> tuple[str, ...]:
@@ -93,20 +93,27 @@ def _run(request: TrimRequest) -> frozenset[str | None]:
 
 def list_specs(session: Session, variant: Variant) -> tuple[ApplicationSpec, ...]:
     loaded = session.request.loaded
-    return tuple(
-        ApplicationSpec(
-            name=each.name,
-            checkout=session.services.applications[each.name],
-            library=session.services.engine.library(each.library, session.services.toolchain),
-            lto=bool(lto_flags(session.request, variant)) and each.lto == "full",
-            options=tuple((name, cmake_value(value)) for name, value in each.cmake.items()),
-            places=tuple(
-                (name, loaded.describe("applications", at, "cmake", name)) for name in each.cmake
-            ),
+    engine = session.services.engine
+    with_lto = bool(lto_flags(session.request, variant))
+    specs = []
+    for at, application in enumerate(session.request.config.applications):
+        if application.source is None:
+            continue
+        options = []
+        places = []
+        for name, value in application.cmake.items():
+            options.append((name, cmake_value(value)))
+            places.append((name, loaded.describe("applications", at, "cmake", name)))
+        spec = ApplicationSpec(
+            name=application.name,
+            checkout=session.services.applications[application.name],
+            library=engine.library(application.library, session.services.toolchain),
+            lto=with_lto and application.lto == "full",
+            options=tuple(options),
+            places=tuple(places),
         )
-        for at, each in enumerate(session.request.config.applications)
-        if each.source is not None
-    )
+        specs.append(spec)
+    return tuple(specs)
 
 
 def lto_flags(request: TrimRequest, variant: Variant) -> tuple[str, ...]:

@@ -116,20 +116,25 @@ def base_inputs(session: Session) -> dict[str, str]:
 
 
 def shipped_inputs(session: Session) -> dict[str, str]:
-    return base_inputs(session) | {
-        "kept whatever ran": "\n".join(
-            (*session.services.engine.kept, *session.request.config.trim.keep)
-        ),
+    config = session.request.config
+    kept = (*session.services.engine.kept, *config.trim.keep)
+    without_tables = [
+        target
+        for target in applications.linked_again(session)
+        if not size_options.keeps_unwind_tables(target, session)
+    ]
+    named = {
+        **base_inputs(session),
+        "kept whatever ran": "\n".join(kept),
         "flags": " ".join(shipped_flags(session)),
-        "without unwind tables": " ".join(
-            target
-            for target in applications.linked_again(session)
-            if not size_options.keeps_unwind_tables(target, session)
-        ),
+        "without unwind tables": " ".join(without_tables),
         **exports_input(session),
-        **({"deferred": rest.IDENTITY} if defers_functions(session.request.config) else {}),
-        **({"crash ids": "each stub"} if session.request.config.trim.crash_ids else {}),
     }
+    if defers_functions(config):
+        named["deferred"] = rest.IDENTITY
+    if config.trim.crash_ids:
+        named["crash ids"] = "each stub"
+    return named
 
 
 def exports_input(session: Session) -> dict[str, str]:
@@ -236,20 +241,17 @@ def read_program(target: str, session: Session) -> UntrimmedProgram:
     # Of several programs one may well not have what another has: that is no mistake.
     alone = len(identities(session.results)) == 1
     written = _count_written(loaded.document.value(("trim", "keep"))) if alone else 0
-    own = (
-        KeepPattern(
-            text=text,
-            where=f"{loaded.path}:{loaded.line('trim', 'keep', at)}" if at < written else "",
-        )
-        for at, text in enumerate(loaded.config.trim.keep)
-    )
+    patterns = [KeepPattern(text=text) for text in session.services.engine.kept]
+    for at, text in enumerate(loaded.config.trim.keep):
+        where = f"{loaded.path}:{loaded.line('trim', 'keep', at)}" if at < written else ""
+        patterns.append(KeepPattern(text=text, where=where))
     listed = locate_unstripped(Link.UNFOLDED, f"{target}.map")
     return UntrimmedProgram(
         target=target,
         identity=identities(session.results)[target],
         unfolded=read_unfolded(target, session.results),
         origins=link_map.read_map(session.results.done[LINKED].file(listed)),
-        patterns=(*(KeepPattern(text=text) for text in session.services.engine.kept), *own),
+        patterns=tuple(patterns),
     )
 
 
@@ -261,18 +263,22 @@ def _count_written(value: object) -> int:
 
 
 def specify_link(program: RelinkedProgram, session: Session) -> LinkSpec:
-    numbered = session.request.config.trim.crash_ids
-    count = len(program.dropped)
-    script = linker_script.named_script if numbered else linker_script.script
+    sources: tuple[tuple[str, str], ...] = linker_script.SOURCES
+    script = linker_script.script(program.dropped)
+    form = StubForm.SHARED
+    if session.request.config.trim.crash_ids:
+        sources = linker_script.numbered_sources(len(program.dropped))
+        script = linker_script.named_script(program.dropped)
+        form = StubForm.NUMBERED
     return LinkSpec(
         target=program.target,
         label=Link.SHIPPED,
         flags=shipped_flags(session),
         hidden=find_hidden(program.target, session),
-        sources=linker_script.numbered_sources(count) if numbered else linker_script.SOURCES,
-        script=script(program.dropped),
+        sources=sources,
+        script=script,
         emptied=program.dropped,
-        form=StubForm.NUMBERED if numbered else StubForm.SHARED,
+        form=form,
         unwind_tables=size_options.keeps_unwind_tables(program.target, session),
     )
 
@@ -286,10 +292,11 @@ def specify_deferring_link(program: RelinkedProgram, session: Session) -> LinkSp
     names = read_dynamic_names(unfolded)
     elsewhere = names.imported | (names.exported if shared else frozenset())
     own = {each.name for each in ElfLayout(read_linked(unfolded)).symbols()}
+    flags = (*shipped_flags(session), *rest.flags(by_lld=by_lld, shared=shared))
     return LinkSpec(
         target=program.target,
         label=Link.SHIPPED,
-        flags=(*shipped_flags(session), *rest.flags(by_lld=by_lld, shared=shared)),
+        flags=flags,
         hidden=find_hidden(program.target, session),
         sources=rest.sources(size_bytes),
         deferred=program.dropped,

@@ -229,14 +229,15 @@ def apply_choices(
     lld = toolchain.kind == "ndk" and (SizeFlag.LTO, "full") in used
     link_flags = (*spec.link_flags, "-fuse-ld=lld") if lld else spec.link_flags
     small = dict(used).get(SizeFlag.SMALL_CODE)
+    source_options = None
+    if small:
+        source_options = SourceOptions(options=(f"-{small}",), fast=RELAXED, outside=kernels)
     return replace(
         spec,
         compile_flags=_append_flags(spec.compile_flags, _COMPILE, used),
         link_flags=_append_flags(link_flags, _LINK, used),
         own_link_flags=_append_flags(spec.own_link_flags, _OWN_LINK, used),
-        source_options=SourceOptions(options=(f"-{small}",), fast=RELAXED, outside=kernels)
-        if small
-        else None,
+        source_options=source_options,
     )
 
 

@@ -58,30 +58,28 @@ def make_spec(session: Session, variant: Variant, header: Mapping[str, str]) -> 
 def inputs(session: Session, wanted: BuildSpec) -> dict[str, str]:
     identity = session.services.engine.identity()
     toolchain = session.services.toolchain.identity()
-    beyond = {"engine's own link flags": " ".join(wanted.own_link_flags)}
-    if wanted.source_options is not None:
-        beyond["engine source options"] = shlex.join(wanted.source_options.words)
-    return {
+    named = {
         "engine": identity.digest,
         "targets": " ".join(wanted.targets),
         "options": shlex.join(f"{name}={value}" for name, value in wanted.options),
         "engine compile flags": " ".join(wanted.compile_flags),
         "engine link flags": " ".join(wanted.link_flags),
-        **{f"toolchain {label}": value for label, value in toolchain.items()},
-        **{
-            f"application {spec.name}": shlex.join(
-                (
-                    spec.checkout.digest,
-                    spec.library.file,
-                    "lto" if spec.lto else "",
-                    *(f"{name}={value}" for name, value in spec.options),
-                )
-            )
-            for spec in applications.list_specs(session, wanted.variant)
-        },
-        # Only what means beyond the recipe bring: other keys stay what they were.
-        **{label: value for label, value in beyond.items() if value},
     }
+    for label, value in toolchain.items():
+        named[f"toolchain {label}"] = value
+    for spec in applications.list_specs(session, wanted.variant):
+        options = [f"{name}={value}" for name, value in spec.options]
+        lto = "lto" if spec.lto else ""
+        words = (spec.checkout.digest, spec.library.file, lto, *options)
+        named[f"application {spec.name}"] = shlex.join(words)
+    # Only what means beyond the recipe bring: other keys stay what they were.
+    if wanted.own_link_flags:
+        named["engine's own link flags"] = " ".join(wanted.own_link_flags)
+    if wanted.source_options is not None:
+        source_options = shlex.join(wanted.source_options.words)
+        if source_options:
+            named["engine source options"] = source_options
+    return named
 
 
 def way_of(wanted: BuildSpec) -> str:

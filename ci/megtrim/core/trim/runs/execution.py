@@ -53,7 +53,9 @@ class RunSpec(Value):
     @property
     def holder(self) -> Path:
         """The file with the engine: the program, or the shared object next to it."""
-        return self.program.with_name((*self.companions, self.program.name)[0])
+        if not self.companions:
+            return self.program
+        return self.program.with_name(self.companions[0])
 
     def with_program(self, program: Path) -> RunSpec:
         return replace(self, program=program)

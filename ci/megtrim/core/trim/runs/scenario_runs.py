@@ -41,15 +41,16 @@ def make_run_spec(
     scenario: Scenario, session: Session, program: Path, *, cache: Path | None, search: bool = False
 ) -> RunSpec:
     settings = scenario.settings
+    name = applications.name_of(scenario, session.request)
+    companions = applications.companion_files(name, session)
+    inputs = {label: session.request.path(path) for label, path in settings.inputs.items()}
     return RunSpec(
         program=program,
         model=session.request.path(scenario.model.file),
         arguments=settings.args,
         application=settings.application is not None,
-        companions=applications.companion_files(
-            applications.name_of(scenario, session.request), session
-        ),
-        inputs={name: session.request.path(path) for name, path in settings.inputs.items()},
+        companions=companions,
+        inputs=inputs,
         threads=settings.threads,
         timeout_s=settings.timeout_s,
         cache=cache,

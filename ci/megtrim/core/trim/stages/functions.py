@@ -105,42 +105,46 @@ def _needs_probes(session: Session) -> bool:
 def _link(probed: bool, session: Session, folder: Path) -> UnfoldedLinksResult:
     targets = applications.linked_again(session)
     shared = {target for target in targets if applications.users(target, session)}
-    unfolded = {
-        target: LinkSpec(
+    unfolded = {}
+    probing = []
+    for target in targets:
+        is_shared = target in shared
+        flags = size_options.unfolded_flags(session)
+        if is_shared:
+            flags = (*flags, *_OWN_CALLS)
+        link = LinkSpec(
             target=target,
             label=Link.UNFOLDED,
             unfolded=True,
-            flags=(
-                *size_options.unfolded_flags(session),
-                *(_OWN_CALLS if target in shared else ()),
-            ),
+            flags=flags,
             hidden=linking.find_hidden(target, session),
             map=True,
         )
-        for target in targets
-    }
-    twins = [target for target in targets if probed or target in shared]
-    probing = [
-        replace(
-            unfolded[target],
-            label=Link.PROBED,
-            flags=(*unfolded[target].flags, *probes.flags(shared=target in shared)),
-            sources=probes.sources(shared=target in shared),
-            strip=False,
-            map=False,
-        )
-        for target in twins
-    ]
+        unfolded[target] = link
+        if probed or is_shared:
+            twin = replace(
+                link,
+                label=Link.PROBED,
+                flags=(*flags, *probes.flags(shared=is_shared)),
+                sources=probes.sources(shared=is_shared),
+                strip=False,
+                map=False,
+            )
+            probing.append(twin)
     specs = (*unfolded.values(), *probing)
     variants.link(session, linking.make_base_spec(session), specs, folder)
     linking.copy_users(Link.PROBED, session, folder)
-    found = {target: _observe(spec, session.services, folder) for target, spec in unfolded.items()}
-    for target in twins:
-        program = folder / linking.locate_unstripped(Link.PROBED, target)
+    observed = {
+        target: _observe(spec, session.services, folder) for target, spec in unfolded.items()
+    }
+    for spec in probing:
+        program = folder / linking.locate_unstripped(Link.PROBED, spec.target)
         data = read_linked(program)
         table = parse_table(data, source=str(program))
-        program.write_bytes(probes.patch(data, table, found[target].names))
-    return UnfoldedLinksResult(links={target: each.link_sha256 for target, each in found.items()})
+        program.write_bytes(probes.patch(data, table, observed[spec.target].names))
+    return UnfoldedLinksResult(
+        links={target: each.link_sha256 for target, each in observed.items()}
+    )
 
 
 def _observe(spec: LinkSpec, services: Services, folder: Path) -> Observables:
@@ -171,15 +175,13 @@ def _scenario_inputs(scenario: Scenario, session: Session) -> dict[str, str]:
     program = applications.name_of(scenario, session.request)
     names = (holder, program, linking.observables(holder).rpartition("/")[2])
     files = tuple(f"/{name}" for name in names)
-    return _run_inputs(scenario, session) | {
-        "link": _link_of(scenario, session),
-        "says what goes wrong": str(speaks(session.request)),
-        **{
-            f"program {file}": sha256
-            for file, sha256 in session.results.done[LINKED].files.items()
-            if file.startswith(f"{LINKS}/") and file.endswith(files)
-        },
-    }
+    named = _run_inputs(scenario, session)
+    named["link"] = _link_of(scenario, session)
+    named["says what goes wrong"] = str(speaks(session.request))
+    for file, sha256 in session.results.done[LINKED].files.items():
+        if file.startswith(f"{LINKS}/") and file.endswith(files):
+            named[f"program {file}"] = sha256
+    return named
 
 
 def named_inputs(scenario: Scenario, session: Session) -> dict[str, str]:

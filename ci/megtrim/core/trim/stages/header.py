@@ -26,8 +26,9 @@ def inputs(task: Task, session: Session) -> dict[str, str]:
         "layout": config.trim.layout,
         "elementwise modes": str(session.services.engine.elemwise_modes()),
         "files of their own": str(scopes(session)),
-        **({"crash ids": "each region"} if config.trim.crash_ids else {}),
     }
+    if config.trim.crash_ids:
+        named["crash ids"] = "each region"
     if session.request.options.committed:
         text = dump_keep_set(read_committed(session.request.loaded, session.services.engine))
         ids = (scenario.id for scenario in all_scenarios(config))

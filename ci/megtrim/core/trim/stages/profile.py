@@ -67,9 +67,11 @@ def work(task: Task, session: Session, folder: Path) -> SearchResult | TraceResu
     given = find_brought(scenario.id, session.request.traced, _TRACE)
     if given is not None:
         expect_fitting(given, binding(named_inputs(scenario, session)), _TRACE)
-        return (_take_cache if _is_search(task) else _take_trace)(given, folder)
+        return _take_cache(given, folder) if _is_search(task) else _take_trace(given, folder)
     try:
-        return (_search if _is_search(task) else _trace)(scenario, session, folder)
+        if _is_search(task):
+            return _search(scenario, session, folder)
+        return _trace(scenario, session, folder)
     except ProductFailure as failure:
         root = session.request.invocation.out or session.services.store.root.name
         log = folder.relative_to(session.services.store.root) / _LOG

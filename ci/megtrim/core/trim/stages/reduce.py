@@ -77,9 +77,10 @@ def _link(session: Session, folder: Path) -> ReduceResult:
         if isinstance(base.result, BuildResult)
         else base.result_as(ReduceResult).build
     )
-    whole = sorted({*built.artifacts} - {each.target for each in programs})
-    # The plain build has no build ids: what ships of it as it is, is linked with one.
-    whole = whole if trims_plain_build(session.request.config) else []
+    whole: list[str] = []
+    if trims_plain_build(session.request.config):
+        # The plain build has no build ids: what ships of it as it is, is linked with one.
+        whole = sorted({*built.artifacts} - {each.target for each in programs})
     defers = defers_functions(session.request.config)
     specify = linking.specify_deferring_link if defers else linking.specify_link
     specs = (
@@ -105,20 +106,20 @@ def _link(session: Session, folder: Path) -> ReduceResult:
 def _name(session: Session, folder: Path) -> SymbolizingLinkResult:
     programs = linking.find_programs(session)
     flags = (*size_options.relink_flags(session), *size_options.unfolded_flags(session))
-    specs = tuple(
-        replace(
-            linking.specify_link(each, session),
+    specs = []
+    for program in programs:
+        spec = replace(
+            linking.specify_link(program, session),
             label=Link.NAMED,
             unfolded=True,
             flags=flags,
-            sources=linker_script.named_sources(len(each.dropped)),
-            script=linker_script.named_script(each.dropped),
+            sources=linker_script.named_sources(len(program.dropped)),
+            script=linker_script.named_script(program.dropped),
             form=StubForm.REPORTING,
             strip=False,
         )
-        for each in programs
-    )
-    variants.link(session, linking.make_base_spec(session), specs, folder)
+        specs.append(spec)
+    variants.link(session, linking.make_base_spec(session), tuple(specs), folder)
     linking.copy_users(Link.NAMED, session, folder)
     for program in programs:
         _list(program, folder)
@@ -154,16 +155,20 @@ def _prove(program: RelinkedProgram, session: Session, folder: Path) -> None:
         place = rest.find_place(shipped.read_bytes(), source=program.target)
         rest.prove(program.before, after, program.dropped, place, source=program.target)
         return
-    inlines = size_options.inlines_at_link(session)
     base = session.results.done[base_task(session.request.config)]
+    kept = program.kept
+    registrations = None
+    if size_options.inlines_at_link(session):
+        # What is inlined while it is linked has no name any more.
+        kept = frozenset()
+        registrations = read_registrations(binary(base, program.target))
     linker_script.prove(
         program.before,
         after,
-        # What is inlined while it is linked has no name any more.
-        kept=() if inlines else program.kept,
+        kept=kept,
         dropped=program.dropped,
         code=program.code,
-        registrations=read_registrations(binary(base, program.target)) if inlines else None,
+        registrations=registrations,
         numbered=session.request.config.trim.crash_ids,
         source=program.target,
     )
