@@ -360,13 +360,14 @@ def _legs(callers: Callers) -> dict[str, str]:
     names = " ".join(callers.toolchains)
     jobs = [f"size-{name}" for name in callers.toolchains]
     reports = ",".join(f"${{{{ needs.{job}.outputs.report }}}}" for job in jobs)
+    matrix = "\n    strategy:\n      fail-fast: false\n      matrix:\n        include:"
+    chosen = choose(callers.config, leg)
+    packages = 'packages: "${{ matrix.packages }}", image-recipe: "${{ matrix.recipe }}"'
     return {
         "leg": f" {leg}",
-        "strategy": "\n    strategy:\n      fail-fast: false\n      matrix:\n        include:"
-        + "".join(entries),
-        "given": f'config: "{choose(callers.config, leg)}", packages: "${{{{ matrix.packages }}}}"'
-        ', image-recipe: "${{ matrix.recipe }}"',
-        "chosen": f'"{choose(callers.config, leg)}"',
+        "strategy": matrix + "".join(entries),
+        "given": f'config: "{chosen}", {packages}',
+        "chosen": f'"{chosen}"',
         "keep_set": f'"{callers.keep_set}/{leg}"',
         "needs": f"[{', '.join(jobs)}]",
         "compared": f', toolchains: "{names}"',

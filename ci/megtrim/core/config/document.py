@@ -274,16 +274,15 @@ class _Reader:
         """Return the value of a node. An alias is read as often as it stands there."""
         self._count(node, path)
         if isinstance(node, yaml.SequenceNode):
-            return MarkedList(
-                [self.read(item, (*path, i)) for i, item in enumerate(node.value)],
-                [self.mark(item, (*path, i)) for i, item in enumerate(node.value)],
-            )
+            items = list(enumerate(node.value))
+            values = [self.read(item, (*path, index)) for index, item in items]
+            marks = [self.mark(item, (*path, index)) for index, item in items]
+            return MarkedList(values, marks)
         if isinstance(node, yaml.MappingNode):
             entries = self._entries(node, path)
-            return MarkedDict(
-                {key: self.read(value, (*path, key)) for key, (_, value) in entries.items()},
-                {key: self.mark(name, (*path, key)) for key, (name, _) in entries.items()},
-            )
+            by_key = {key: self.read(value, (*path, key)) for key, (_, value) in entries.items()}
+            key_marks = {key: self.mark(name, (*path, key)) for key, (name, _) in entries.items()}
+            return MarkedDict(by_key, key_marks)
         return _read_scalar(node)
 
     def _note_repeated(self, name: yaml.Node, path: KeyPath, first: int) -> None:

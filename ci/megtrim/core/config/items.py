@@ -191,11 +191,13 @@ def _keep_own(whole: MarkedDict, chosen: str) -> MarkedDict:
         left = left.replace_items(key, keep)
     # As if they had been left out, but for models, which a configuration needs.
     for key in LIMITED:
-        left = left if key == "models" else _without_empty(left, key)
+        if key != "models":
+            left = _without_empty(left, key)
     if perf := left.get("perf"):
         classes = {*_class_names(whole)} - {*_class_names(left)}
         scenarios = {*_scenario_names(whole)} - {*_scenario_names(left)}
-        perf = _drop_names(_drop_names(perf, "classes", classes), "scenarios", scenarios)
+        perf = _drop_names(perf, "classes", classes)
+        perf = _drop_names(perf, "scenarios", scenarios)
         left = left.replace({"perf": perf})
     return left
 

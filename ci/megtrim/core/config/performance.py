@@ -69,9 +69,10 @@ class PerfConfig(ConfigSection):
 
     @property
     def names(self) -> tuple[str, ...]:
-        asked = {*(self.experiments or ()), *(f"{_RECIPE}{recipe}" for recipe in self.recipes)}
-        every = self.experiments is None and not asked
-        wanted = {*asked, *((BASELINE,) if asked else ())}
+        wanted = {*(self.experiments or ()), *(f"{_RECIPE}{recipe}" for recipe in self.recipes)}
+        every = self.experiments is None and not wanted
+        if wanted:
+            wanted.add(BASELINE)
         return tuple(each.name for each in EXPERIMENTS if every or each.name in wanted)
 
     @property

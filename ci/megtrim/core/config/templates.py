@@ -160,9 +160,12 @@ def model_files(
         name = _free_name(PurePath(model.file).stem, names)
         names.append(name)
         texts[f"{folder}/{name}.yaml"] = _write_model(name, model, folder)
-        given = [f"  {_quote_scalar(key)}: {_quote_scalar(file)}\n" for key, file in model.inputs]
         scenario = f"{_name_schema('scenario', f'{folder}/{name}')}{_SCENARIO}"
-        texts[f"{folder}/{name}/default.yaml"] = "".join((scenario, _INPUTS * bool(given), *given))
+        if model.inputs:
+            scenario += _INPUTS
+        for key, file in model.inputs:
+            scenario += f"  {_quote_scalar(key)}: {_quote_scalar(file)}\n"
+        texts[f"{folder}/{name}/default.yaml"] = scenario
     return texts
 
 

@@ -145,11 +145,15 @@ def narrow_dialect(dialect: Dialect, checkout: Checkout, program: str) -> Dialec
     names = [n for n in sorted(checkout.files) if n.startswith(program) and n.endswith(".cpp")]
     switches: set[str] = set()
     values: set[str] = set()
+    parse = _parse_comparisons if dialect.literal else _parse_gflags
     for source in names[:_MOST_FILES]:
         text = checkout.text(source, most_bytes=_LARGEST_FILE_BYTES)
-        for name, takes_value in (_parse_comparisons if dialect.literal else _parse_gflags)(text):
-            (values if takes_value else switches).add(name)
-    if not switches | values:
+        for name, takes_value in parse(text):
+            if takes_value:
+                values.add(name)
+            else:
+                switches.add(name)
+    if not switches and not values:
         return dialect
     return dialect.of_tree(frozenset(switches), frozenset(values))
 
@@ -217,24 +221,23 @@ class MegEngine:
         header: Mapping[str, str],
     ) -> BuildSpec:
         generation = self.generation
-        # Always set: the build folder may have cached the other value.
-        minimum = (("MGE_WITH_MINIMUM_SIZE", "ON" if minimum_size else "OFF"),)
-        options = (
-            ("CMAKE_BUILD_TYPE", generation.build_type(variant)),
-            *_INFERENCE,
-            ("MGE_ARMV8_2_FEATURE_FP16", "ON" if toolchain.fp16 else "OFF"),
-            *_VARIANT_OPTIONS[variant],
-            *(minimum if variant is Variant.REDUCED else ()),
-            *quirk_options(QUIRKS, toolchain.kind, variant, generation.name),
-        )
+        options = [("CMAKE_BUILD_TYPE", generation.build_type(variant))]
+        options += _INFERENCE
+        options.append(("MGE_ARMV8_2_FEATURE_FP16", "ON" if toolchain.fp16 else "OFF"))
+        options += _VARIANT_OPTIONS[variant]
+        if variant is Variant.REDUCED:
+            # Always set: the build folder may have cached the other value.
+            options.append(("MGE_WITH_MINIMUM_SIZE", "ON" if minimum_size else "OFF"))
+        options += quirk_options(QUIRKS, toolchain.kind, variant, generation.name)
+        overrides = self._sources.overrides(header, forced=generation.header)
         return BuildSpec(
             variant=variant,
             targets=targets,
-            options=options,
+            options=tuple(options),
             link_flags=_FOLD.get(toolchain.kind, ()),
             compile_flags=_QUICK if variant is Variant.PROFILE else (),
             script=self._script(toolchain, targets),
-            overrides=self._sources.overrides(header, forced=generation.header),
+            overrides=overrides,
             include=self._sources.include(header),
             forced_header=generation.header if header else None,
             header_option=generation.header_option,
@@ -303,15 +306,13 @@ class MegEngine:
 
 
 def script_for(toolchain: Toolchain, targets: Sequence[str]) -> BuildScript:
+    arguments = ["-a", toolchain.abi]
+    if toolchain.fp16:
+        arguments.append("-f")
+    arguments += ["-e", " ".join(targets)]
     return BuildScript(
         path=SCRIPT,
-        arguments=(
-            "-a",
-            toolchain.abi,
-            *(("-f",) if toolchain.fp16 else ()),
-            "-e",
-            " ".join(targets),
-        ),
+        arguments=tuple(arguments),
         build=f"build_dir/android/{toolchain.abi}/Release/build",
         why=_WHY,
     )

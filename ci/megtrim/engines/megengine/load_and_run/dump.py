@@ -70,15 +70,15 @@ def compare(plain: Tensor, reduced: Tensor, tolerance: Tolerance) -> Comparison:
     """The tolerance is for floating point only; all other types are compared exactly."""
     import numpy as np
 
-    for what, left, right in (
+    forms = (
         ("data type", plain.dtype, reduced.dtype),
         ("shape", plain.shape, reduced.shape),
         ("size", len(plain.data), len(reduced.data)),
-    ):
+    )
+    for what, left, right in forms:
         if left != right:
-            return Comparison(
-                equal=False, largest_difference=math.inf, text=f"{what} {left} became {right}"
-            )
+            text = f"{what} {left} became {right}"
+            return Comparison(equal=False, largest_difference=math.inf, text=text)
     if plain.data == reduced.data:
         return Comparison(equal=True, largest_difference=0.0, text="")
     expected = numbers_of(plain)

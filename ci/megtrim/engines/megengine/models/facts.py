@@ -92,14 +92,16 @@ def describe(facts: ModelFacts, *, sha256: str) -> str:
         ("format", f"{facts.format}{version}"),
         ("sha256", sha256),
         ("graph hash", str(facts.graph_hash or "none in this format")),
-        *(("input", describe_variable(input_)) for input_ in facts.inputs),
-        *(("output", describe_variable(output)) for output in facts.outputs),
+    ]
+    rows += [("input", describe_variable(variable)) for variable in facts.inputs]
+    rows += [("output", describe_variable(variable)) for variable in facts.outputs]
+    rows += [
         ("parameters", f"{parameters.tensors} tensors, {parameters.size_bytes:,} bytes"),
         ("data types", ", ".join(facts.dtypes) or "none"),
         ("elementwise", ", ".join(facts.elemwise_modes) or "none"),
-        *(("operator", f"{name} x {count}") for name, count in facts.operators),
-        *(("unknown operator", f"{name} x {count}") for name, count in facts.unknown_operators),
     ]
+    rows += [("operator", f"{name} x {count}") for name, count in facts.operators]
+    rows += [("unknown operator", f"{name} x {count}") for name, count in facts.unknown_operators]
     width = max(len(title) for title, _ in rows)
     return "\n".join(f"{title:<{width}}  {text}" for title, text in rows)
 

@@ -179,9 +179,12 @@ class _Found:
         outputs: tuple[Variable, ...],
         graph_sha256: str,
     ) -> ModelFacts:
+        major = version // 100_000
+        minor = version // 100 % 1000
+        parameters = Parameters(tensors=self.tensors, size_bytes=self.tensor_bytes)
         return ModelFacts(
             format=schema.format,
-            engine_version=f"{version // 100_000}.{version // 100 % 1000}.{version % 100}",
+            engine_version=f"{major}.{minor}.{version % 100}",
             operators=tuple(sorted(self.operators.items())),
             unknown_operators=tuple(sorted(self.unknown.items())),
             dtypes=tuple(sorted(self.dtypes)),
@@ -190,7 +193,7 @@ class _Found:
             outputs=outputs,
             graph_hash=graph_hash,
             graph_sha256=graph_sha256,
-            parameters=Parameters(tensors=self.tensors, size_bytes=self.tensor_bytes),
+            parameters=parameters,
         )
 
 

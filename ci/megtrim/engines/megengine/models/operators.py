@@ -111,17 +111,21 @@ def parse_operator_json(data: bytes, *, source: str) -> tuple[OperatorInfo, ...]
 def merge(models: Sequence[tuple[str, OperatorInfo]]) -> OperatorNeeds:
     """Merge pairs of model name and needs, by the rules of the engine's header generator."""
     unhashed = {model for model, info in models if info.hash is None}
+    hashes: list[tuple[str, list[int]]] = []
+    dtypes: list[tuple[str, Iterable[str]]] = []
+    operators: list[tuple[str, Iterable[str]]] = []
+    modes: list[tuple[str, Iterable[str]]] = []
+    for model, info in models:
+        if info.hash is not None and model not in unhashed:
+            hashes.append((model, [info.hash]))
+        dtypes.append((model, info.dtypes))
+        operators.append((model, map(strip_version, info.opr_types)))
+        modes.append((model, info.elemwise_modes))
     return OperatorNeeds(
-        hashes=_collect_users(
-            (model, [info.hash])
-            for model, info in models
-            if info.hash is not None and model not in unhashed
-        ),
-        dtypes=_collect_users((model, info.dtypes) for model, info in models),
-        operators=_collect_users(
-            (model, [strip_version(name) for name in info.opr_types]) for model, info in models
-        ),
-        elemwise_modes=_collect_users((model, info.elemwise_modes) for model, info in models),
+        hashes=_collect_users(hashes),
+        dtypes=_collect_users(dtypes),
+        operators=_collect_users(operators),
+        elemwise_modes=_collect_users(modes),
     )
 
 
@@ -157,15 +161,12 @@ def check_covers(
     Raises InputError if an operator, data type or mode of the model is missing in the JSON: the
     reduced build would miss it, too. A different graph hash alone proves nothing, and is a warning.
     """
-    gaps = [
-        f"{what} {', '.join(missing)}"
-        for what, missing in (
-            ("operators", _missing(declared.opr_types, actual.opr_types)),
-            ("data types", _missing(declared.dtypes, actual.dtypes)),
-            ("elementwise modes", _missing(declared.elemwise_modes, actual.elemwise_modes)),
-        )
-        if missing
-    ]
+    missing = {
+        "operators": _missing(declared.opr_types, actual.opr_types),
+        "data types": _missing(declared.dtypes, actual.dtypes),
+        "elementwise modes": _missing(declared.elemwise_modes, actual.elemwise_modes),
+    }
+    gaps = [f"{what} {', '.join(names)}" for what, names in missing.items() if names]
     if gaps:
         msg = f"{source}:1: does not list what the model {model} contains: {'; '.join(gaps)}"
         hint = "dump the model and its JSON again, together, or leave the JSON out"

@@ -68,17 +68,20 @@ def parse_sample_model(data: bytes, *, source: str) -> ModelFacts:
         reader.refuse("names a tensor that it does not contain")
     fed = [tensors[n] for each in operators if each.type == "Input" for n in each.outputs]
     weights = [(each.weights_at, each.weight_bytes) for each in operators if each.weight_bytes]
+    weight_bytes = sum(size for _, size in weights)
+    types = Counter(operator.type for operator in operators)
+    modes = {operator.mode for operator in operators if operator.type == "Elemwise"}
     return ModelFacts(
         format=f"sample v{_VERSION}",
         engine_version="",
-        operators=tuple(sorted(Counter(each.type for each in operators).items())),
+        operators=tuple(sorted(types.items())),
         dtypes=tuple(sorted({tensor.dtype for tensor in tensors})),
-        elemwise_modes=tuple(sorted({e.mode for e in operators if e.type == "Elemwise"})),
+        elemwise_modes=tuple(sorted(modes)),
         inputs=tuple(fed),
         outputs=tuple(tensors[number] for number in outputs),
         graph_hash=model_hash,
         graph_sha256=digest_graph(data, [_HASH, *weights], ()),
-        parameters=Parameters(tensors=len(weights), size_bytes=sum(size for _, size in weights)),
+        parameters=Parameters(tensors=len(weights), size_bytes=weight_bytes),
     )
 
 

@@ -107,14 +107,12 @@ def _hash(name: bytes) -> int:
 
 
 _BY_NAME = {_strip_version(name): kind for name, kind in REGISTERED.items()}
-_BY_ID = {
-    # The oldest dumps leave out the terminating NUL, together with the version.
-    **{_hash(name.encode()): kind for name, kind in _BY_NAME.items()},
-    **{
-        _hash(f"{name}{version}\0".encode()): kind
-        for name, kind in _BY_NAME.items()
-        for version in _OLD_VERSIONS
-    },
+# The oldest dumps leave out the terminating NUL, together with the version.
+_BY_ID = {_hash(name.encode()): kind for name, kind in _BY_NAME.items()}
+_BY_ID |= {
+    _hash(f"{name}{version}\0".encode()): kind
+    for name, kind in _BY_NAME.items()
+    for version in _OLD_VERSIONS
 }
 
 

@@ -135,18 +135,16 @@ def build_keep_set(
     if not records and operators is None:
         msg = "a keep set without scenarios and operators would trim nothing"
         raise InputError(msg, hint="add at least one trace or one operator JSON")
-    return KeepSet(
-        generation=generation,
-        scenarios=tuple(
-            replace(
-                record,
-                inputs=tuple(sorted(record.inputs)),
-                regions=tuple(sorted(set(record.regions), key=order)),
-                functions=tuple(sorted(set(record.functions))),
-            )
-            for record in records
-        ),
-        operators=operators,
+    scenarios_in_order = tuple(map(_sort_record, records))
+    return KeepSet(generation=generation, scenarios=scenarios_in_order, operators=operators)
+
+
+def _sort_record(record: ScenarioRecord) -> ScenarioRecord:
+    return replace(
+        record,
+        inputs=tuple(sorted(record.inputs)),
+        regions=tuple(sorted(set(record.regions), key=order)),
+        functions=tuple(sorted(set(record.functions))),
     )
 
 
@@ -203,8 +201,10 @@ def differing(before: ScenarioRecord, now: ScenarioRecord) -> str:
         nouns["model_sha256"] = "the graph of the model"
     changed = [name for name in nouns if getattr(before, name) != getattr(now, name)]
     unknown = "model_sha256" in changed and now.graph_sha256 and not before.graph_sha256
+    if not changed:
+        return ""
     listed = ", ".join(nouns[name] for name in changed)
-    return f"{listed} changed{_NO_GRAPH if unknown else ''}" if changed else ""
+    return f"{listed} changed{_NO_GRAPH}" if unknown else f"{listed} changed"
 
 
 def has_other_weights(before: ScenarioRecord, now: ScenarioRecord) -> bool:
@@ -260,14 +260,15 @@ def find_kept(text: str, keep: KeepSet, held: Collection[Region]) -> KeptThing |
     named = {each for each in every if "".join(str(each).split()) == wanted} if "<" in text else ()
     chosen = sorted(named or (each for each in every if each.tag == text))
     if chosen:
-        kept = tuple(each for each in chosen if each in users)
+        kept = tuple(region for region in chosen if region in users)
+        by = {user for region in kept for user in users[region]}
         return KeptThing(
             kind=ThingKind.REGION if named else ThingKind.TAG,
             name=str(chosen[0]) if named else text,
             rule=RAN if kept else "",
-            by=tuple(sorted({user for each in kept for user in users[each]})),
+            by=tuple(sorted(by)),
             regions=kept,
-            left_out=tuple(each for each in chosen if each not in users),
+            left_out=tuple(region for region in chosen if region not in users),
         )
     operators = dict(keep.operators.operators) if keep.operators else {}
     name = text if text in operators else strip_version(text)
@@ -305,12 +306,13 @@ def add_first_times(before: KeepSet, now: KeepSet) -> KeepSet:
     traced = any(record.regions for record in records.values())
     needs = before.operators
     if now.operators is not None and (needs is not None or not before.regions()):
-        models = {model_of(each.id) for each in (new if before.regions() else now.scenarios)}
-        more = (select_needs(now.operators, model) for model in sorted(models))
-        needs = unite_needs([*([needs] if needs else ()), *more])
-    return build_keep_set(
-        before.generation, (each for each in records.values() if each.regions or not traced), needs
-    )
+        added = new if before.regions() else now.scenarios
+        models = {model_of(record.id) for record in added}
+        every = [needs] if needs else []
+        every += [select_needs(now.operators, model) for model in sorted(models)]
+        needs = unite_needs(every)
+    usable = [record for record in records.values() if record.regions or not traced]
+    return build_keep_set(before.generation, usable, needs)
 
 
 def _join(old: ScenarioRecord, record: ScenarioRecord, *, relinked: bool) -> ScenarioRecord:

@@ -167,17 +167,20 @@ class _Reader:
 
 def dump_keep_set(keep: KeepSet) -> str:
     operators = _ALL if keep.operators is None else _LISTED
-    entries = (
+    entries: list[tuple[str, object]] = [
         ("version", VERSION),
         ("generation", keep.generation),
         ("operators", operators),
-        *((f"scenario {record.id}", _dump_record(record)) for record in keep.scenarios),
-        *((f"region {region}", users) for region, users in keep.regions().items()),
-        *((f"function {name}", users) for name, users in keep.functions().items()),
-        *(_list_operators(keep.operators) if keep.operators else ()),
-    )
+    ]
+    entries += [(f"scenario {record.id}", _dump_record(record)) for record in keep.scenarios]
+    entries += [(f"region {region}", users) for region, users in keep.regions().items()]
+    entries += [(f"function {name}", users) for name, users in keep.functions().items()]
+    if keep.operators:
+        entries += _list_operators(keep.operators)
     lines = [f" {json.dumps(key)}: {json.dumps(value)}," for key, value in entries]
-    return "\n".join(["{", *lines, f" {json.dumps(_END[0])}: {json.dumps(_END[1])}", "}"]) + "\n"
+    last_key, last_value = _END
+    last = f" {json.dumps(last_key)}: {json.dumps(last_value)}"
+    return "\n".join(["{", *lines, last, "}"]) + "\n"
 
 
 def _list_operators(needs: OperatorNeeds) -> Iterator[tuple[str, object]]:
@@ -237,8 +240,12 @@ def _dump_record(record: ScenarioRecord) -> dict[str, object]:
     # A file has no key for what its scenario does not have.
     if record.environment:
         fields[_ENVIRONMENT] = dict(record.environment)
-    fields |= {name: each for name in (_GRAPH, _TOOLCHAIN) if (each := getattr(record, name))}
-    return fields if record.link_sha256 is None else fields | {_LINK: record.link_sha256}
+    for name in (_GRAPH, _TOOLCHAIN):
+        if value := getattr(record, name):
+            fields[name] = value
+    if record.link_sha256 is not None:
+        fields[_LINK] = record.link_sha256
+    return fields
 
 
 def _by_scenario(
@@ -283,22 +290,30 @@ def _record(
     variables = reader.mapping(fields.get(_ENVIRONMENT, Entries()), *keys, _ENVIRONMENT)
     reader.texts([*variables.values()], *keys, _ENVIRONMENT)
     (toolchain,) = reader.texts([fields.get(_TOOLCHAIN, "")], *keys, _TOOLCHAIN)
+    model = reader.sha256(fields["model_sha256"], *keys, "model_sha256")
+    graph = reader.sha256(fields[_GRAPH], *keys, _GRAPH) if _GRAPH in fields else None
+    arguments = reader.texts(fields["arguments"], *keys, "arguments")
+    digests = [(label, reader.sha256(sha256, *keys, label)) for label, sha256 in inputs.items()]
+    cache_digest = None
+    if cache is not None:
+        cache_digest = reader.sha256(cache, *keys, "algo_cache_sha256")
+    threads = reader.number(fields["threads"], 0, _MAX_THREADS, *keys, "threads")
+    trace = reader.sha256(fields["trace_sha256"], *keys, "trace_sha256")
+    link = reader.sha256(fields[_LINK], *keys, _LINK) if _LINK in fields else None
     return ScenarioRecord(
         id=name,
-        model_sha256=reader.sha256(fields["model_sha256"], *keys, "model_sha256"),
-        graph_sha256=reader.sha256(fields[_GRAPH], *keys, _GRAPH) if _GRAPH in fields else None,
+        model_sha256=model,
+        graph_sha256=graph,
         toolchain=toolchain,
-        arguments=reader.texts(fields["arguments"], *keys, "arguments"),
-        inputs=tuple(sorted((n, reader.sha256(sha, *keys, n)) for n, sha in inputs.items())),
-        algo_cache_sha256=None
-        if cache is None
-        else reader.sha256(cache, *keys, "algo_cache_sha256"),
-        threads=reader.number(fields["threads"], 0, _MAX_THREADS, *keys, "threads"),
+        arguments=arguments,
+        inputs=tuple(sorted(digests)),
+        algo_cache_sha256=cache_digest,
+        threads=threads,
         environment=tuple(sorted(variables.items())),
-        trace_sha256=reader.sha256(fields["trace_sha256"], *keys, "trace_sha256"),
+        trace_sha256=trace,
         regions=regions,
         functions=functions,
-        link_sha256=reader.sha256(fields[_LINK], *keys, _LINK) if _LINK in fields else None,
+        link_sha256=link,
     )
 
 

@@ -72,14 +72,12 @@ class NameTable:
         names = {name for arg in region.args if (name := self._name(arg))}
         open_ones = [begin.place for begin in begins if not begin.names]
         files = {file for file, _ in open_ones}
-        closest = (
-            [begin.place for begin in begins if begin.names & names],
-            [place for name in names for place in self._named[name] if place[0] in files],
-            open_ones,
-            [begin.place for begin in begins],
-            self._declared.get(region.tag, []),
-        )
-        return tuple(sorted(set(next(filter(None, closest), ()))))
+        with_a_name = [begin.place for begin in begins if begin.names & names]
+        in_the_file = [place for name in names for place in self._named[name] if place[0] in files]
+        begun = [begin.place for begin in begins]
+        declared = self._declared.get(region.tag, [])
+        places = with_a_name or in_the_file or open_ones or begun or declared
+        return tuple(sorted(set(places)))
 
     def _name(self, arg: int | str) -> str:
         return self._names.get(arg, "") if isinstance(arg, int) else ""
