@@ -80,14 +80,13 @@ _IMPLEMENTATION = re.compile(r"_(?:opr_)?impl$")
 _MOST_NAMES = 3
 
 
-_KNOWN = re.compile(
-    "|".join(
-        re.escape(component)
-        .replace(r"\{0\}", rf"(?:{_BACKENDS})" if component.startswith("kernels") else r"[\w-]+")
-        .replace(r"\{1\}", r"\w+")
-        for component in dict.fromkeys(component for component, _ in (*_FILES, *_NAMES))
-    )
-)
+def _make_pattern(component: str) -> str:
+    first = rf"(?:{_BACKENDS})" if component.startswith("kernels") else r"[\w-]+"
+    return re.escape(component).replace(r"\{0\}", first).replace(r"\{1\}", r"\w+")
+
+
+_COMPONENTS = dict.fromkeys(component for component, _ in (*_FILES, *_NAMES))
+_KNOWN = re.compile("|".join(map(_make_pattern, _COMPONENTS)))
 
 
 def list_components() -> tuple[str, ...]:

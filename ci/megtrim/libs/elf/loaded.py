@@ -65,18 +65,18 @@ def _compare_segments(before: ElfHeader, after: ElfHeader) -> str:
             return f"it has a further segment, {_name(other)}"
         if other is None:
             return f"its segment {number}, {_name(own)}, is missing"
-        for what, first, second in (
+        facts = (
             ("is of the kind", own.kind, other.kind),
             ("has the flags", own.flags, other.flags),
             ("lies at", own.address, other.address),
             ("takes bytes of the file:", own.size_bytes, other.size_bytes),
             ("takes bytes of memory:", own.memory_bytes, other.memory_bytes),
             ("is aligned to", _alignment(own), _alignment(other)),
-        ):
+        )
+        for what, first, second in facts:
             if first != second:
-                return (
-                    f"its segment {number}, {_name(own)}, {what} {second:#x}, expected {first:#x}"
-                )
+                segment = f"its segment {number}, {_name(own)}"
+                return f"{segment}, {what} {second:#x}, expected {first:#x}"
     return ""
 
 

@@ -42,9 +42,9 @@ def divide(
     ``imports`` are the addresses of words for names that ``late`` needs. Raises ValueError.
     """
     relative = RELATIVE[layout.machine]
-    first = list[bytes]()
-    others = list[bytes]()
-    words = dict[int, int]()
+    first: list[bytes] = []
+    others: list[bytes] = []
+    words: dict[int, int] = {}
     names: dict[tuple[int, int], int] = {}
     for place, kind, addend in _ROW.iter_unpack(layout.content(table)):
         if place in late and place % WORD_BYTES:
@@ -53,8 +53,10 @@ def divide(
             words[place] = addend
         elif place in late:
             words[place] = IMPORTED | names.setdefault((kind, addend), len(names))
+        elif kind == relative:
+            first.append(_ROW.pack(place, kind, addend))
         else:
-            (first if kind == relative else others).append(_ROW.pack(place, kind, addend))
+            others.append(_ROW.pack(place, kind, addend))
     if len(names) > len(imports) // WORD_BYTES:
         refuse(f"its rest refers to {len(names)} names in other files")
     found = [

@@ -178,19 +178,14 @@ class Object(ElfLayout):
             return {}
         width = self.fields.symbol_bytes
         place_bits = 1 if self.machine == ARM else 0
-        return {
-            at: Symbol(
-                name,
-                table.offset + at * width,
-                info & 15,
-                section,
-                address & ~place_bits,
-                size,
-                bool(address & place_bits),
-            )
-            for at, (name, info, section, address, size) in enumerate(self.entries(table))
-            if section > 0
-        }
+        symbols = {}
+        for at, (name, info, section, value, size) in enumerate(self.entries(table)):
+            if section > 0:
+                entry = table.offset + at * width
+                address = value & ~place_bits
+                thumb = bool(value & place_bits)
+                symbols[at] = Symbol(name, entry, info & 15, section, address, size, thumb)
+        return symbols
 
     def relocations(self, section: PlacedSection) -> Iterator[Relocation]:
         """Of those without addends, that of a branch is how far behind the symbol it leads."""

@@ -115,19 +115,19 @@ def parse_elf(data: bytes, *, source: str) -> ElfFacts:
     sizes = dict.fromkeys(Group, 0)
     for section in layout.sections:
         sizes[_find_group(section, layout)] += section.file_bytes
-    sizes[Group.OTHER] = len(data) - sum(
-        size for group, size in sizes.items() if group is not Group.OTHER
-    )
+    grouped = sum(size for group, size in sizes.items() if group is not Group.OTHER)
+    sizes[Group.OTHER] = len(data) - grouped
     if sizes[Group.OTHER] < 0:
         larger = ValueError(f"its sections are larger than its {len(data)} bytes")
         raise make_damage_error(source, larger, hint=REBUILD)
+    has_names = any(
+        section.kind == SYMBOL_TABLE or section.name.startswith(_DEBUG)
+        for section in layout.sections
+    )
     return ElfFacts(
         size_bytes=len(data),
         machine=MACHINES.get(layout.machine, f"machine {layout.machine}"),
-        stripped=not any(
-            section.kind == SYMBOL_TABLE or section.name.startswith(_DEBUG)
-            for section in layout.sections
-        ),
+        stripped=not has_names,
         groups=tuple(sizes.items()),
     )
 

@@ -155,12 +155,13 @@ def parse_table(data: bytes, *, source: str) -> FunctionTable:
         )
     except DAMAGE as error:
         raise make_damage_error(source, error, hint=_HINT) from None
+    named = [(name, place) for name, place in places if name]
     return FunctionTable(
         machine=MACHINES[layout.machine],
         entry=layout.entry & _place_bits(layout),
         functions=functions,
-        imported=frozenset(name for name, place in places if name and place == _UNDEFINED),
-        exported=frozenset(name for name, place in places if name and place != _UNDEFINED),
+        imported=frozenset(name for name, place in named if place == _UNDEFINED),
+        exported=frozenset(name for name, place in named if place != _UNDEFINED),
         registrations=_count_registrations(layout),
         ifuncs=ifuncs,
         data=data_names,
@@ -182,14 +183,14 @@ def read_dynamic_names(path: Path) -> DynamicNames:
         entries = [*layout.entries(dynamic)] if dynamic else []
     except DAMAGE as error:
         raise make_damage_error(str(path), error, hint=_HINT) from None
-    return DynamicNames(
-        imported=frozenset(name for name, _, place, *_ in entries if place == _UNDEFINED),
-        exported=frozenset(
-            name
-            for name, info, place, *_ in entries
-            if place != _UNDEFINED and info & 15 in _CODE_OR_DATA
-        ),
-    )
+    imported = set()
+    exported = set()
+    for name, info, place, *_ in entries:
+        if place == _UNDEFINED:
+            imported.add(name)
+        elif info & 15 in _CODE_OR_DATA:
+            exported.add(name)
+    return DynamicNames(imported=frozenset(imported), exported=frozenset(exported))
 
 
 def read_registrations(path: Path) -> int:

@@ -64,7 +64,7 @@ def divide(content: bytes, address: int, to: int, from_address: int) -> DividedT
     rows = sorted((each.function, each.start) for each in entries if each.common >= 0)
     last = {start for function, start in rows if function >= from_address}
     out = bytearray()
-    places = dict[int, int]()
+    places: dict[int, int] = {}
     for each in entries:
         if each.start not in last:
             _move(each, content, address, out, to, places)
@@ -136,7 +136,7 @@ def _parse_common(content: bytes, start: int) -> tuple[_Common, tuple[tuple[int,
     at = at + 1 if version == 1 else _skip_number(content, at)
     pointers = 0
     data = _OMITTED
-    relative = list[tuple[int, int]]()
+    relative: list[tuple[int, int]] = []
     if not letters.startswith("z"):
         if letters:
             refuse(f"unwind tables of the form {letters!r}")

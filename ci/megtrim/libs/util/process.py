@@ -287,13 +287,15 @@ def _interrupts_held() -> Iterator[None]:
         for number, handler in handlers.items():
             signal.signal(number, handler)
         for number, frame in held:
-            handlers[number](number, frame)
+            handle = handlers[number]
+            handle(number, frame)
 
 
 def _start(
     command: Command, env: Mapping[str, str], *, log: IO[bytes] | int | None = None
 ) -> subprocess.Popen[bytes]:
     with _open_stream(command.stdin, "rb") as stdin, _open_stream(command.stdout_to, "wb") as out:
+        merged = command.merge_stderr or log
 
         def start() -> subprocess.Popen[bytes]:
             return subprocess.Popen(
@@ -302,7 +304,7 @@ def _start(
                 env=env,
                 stdin=stdin or subprocess.DEVNULL,
                 stdout=log or out or subprocess.PIPE,
-                stderr=subprocess.STDOUT if command.merge_stderr or log else subprocess.PIPE,
+                stderr=subprocess.STDOUT if merged else subprocess.PIPE,
                 start_new_session=True,
                 preexec_fn=partial(_prepare, command.cpus, os.getpid()),  # noqa: PLW1509 - no locks
             )

@@ -120,8 +120,8 @@ def find_shortage(
 
 def _take_line(text: str, found: re.Match[str]) -> str:
     start = text.rfind("\n", 0, found.start()) + 1
-    end = text.find("\n", found.end())
-    return " ".join(text[start : end if end >= 0 else None].split())[:1000]
+    line = text[start : found.end()] + text[found.end() :].partition("\n")[0]
+    return " ".join(line.split())[:1000]
 
 
 def _hint(cause: str) -> str:

@@ -110,7 +110,8 @@ def show_path(path: tuple[str | int, ...], start: str = "") -> str:
             text += f"[{part}]"
         else:
             shown = part if part.isprintable() else ascii(part)
-            text += "." * bool(text)
+            if text:
+                text += "."
             text += shown if len(shown) <= LONGEST_SHOWN else f"{shown[: LONGEST_SHOWN - 3]}..."
     return text
 

@@ -310,25 +310,26 @@ def find(spec: DeviceSpec) -> tuple[AdbPhone, ...]:
     settings = spec.settings
     adb = find_adb(spec.processes)
     wanted = settings.match
+
+    def is_wanted(phone: AttachedPhone) -> bool:
+        if settings.serial and not phone.is_called(settings.serial):
+            return False
+        if not wanted and not settings.serial:
+            return phone.state == READY
+        return all(phone.properties.get(name) == value for name, value in wanted.items())
+
     phones = [
-        phone
-        for phone in list_phones(spec.processes, timeouts=spec.timeouts)
-        if all(phone.properties.get(name) == value for name, value in wanted.items())
-        and (wanted or settings.serial or phone.state == READY)
-        and (not settings.serial or phone.is_called(settings.serial))
+        phone for phone in list_phones(spec.processes, timeouts=spec.timeouts) if is_wanted(phone)
     ]
     if settings.serial and not phones:
         return (AdbPhone(adb, settings.serial, spec.name, spec),)
-    return tuple(
-        AdbPhone(
-            adb,
-            phone.serial,
-            spec.name if len(phones) == 1 else f"{spec.name}.{_NOT_IN_NAME.sub('-', phone.serial)}",
-            spec,
-            phone,
-        )
-        for phone in phones
-    )
+    found = []
+    for phone in phones:
+        name = spec.name
+        if len(phones) > 1:
+            name = f"{spec.name}.{_NOT_IN_NAME.sub('-', phone.serial)}"
+        found.append(AdbPhone(adb, phone.serial, name, spec, phone))
+    return tuple(found)
 
 
 class AdbPhone(RemoteMachine):

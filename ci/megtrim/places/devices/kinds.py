@@ -18,13 +18,25 @@ class Pools(Protocol):
         """Return one device that is all of them."""
 
 
+
+def _make_local(spec: DeviceSpec) -> Device:
+    processes = spec.processes.for_builds()
+    return local.Local(spec.name, processes, spec.scratch, hosted=spec.hosted)
+
+
+def _make_phones(spec: DeviceSpec) -> Device:
+    return _pools().make_pool(spec, kind="adb", find=lambda: adb.find(spec))
+
+
+def _make_boards(spec: DeviceSpec) -> Device:
+    return _pools().make_pool(spec, kind="ssh", find=lambda: ssh.find(spec))
+
+
 KINDS: Mapping[str, Callable[[DeviceSpec], Device]] = {
-    "local": lambda spec: local.Local(
-        spec.name, spec.processes.for_builds(), spec.scratch, hosted=spec.hosted
-    ),
+    "local": _make_local,
     "qemu": qemu.find,
-    "adb": lambda spec: _pools().make_pool(spec, kind="adb", find=lambda: adb.find(spec)),
-    "ssh": lambda spec: _pools().make_pool(spec, kind="ssh", find=lambda: ssh.find(spec)),
+    "adb": _make_phones,
+    "ssh": _make_boards,
     "virtual-phone": virtual_phone.find,
 }
 
@@ -33,7 +45,8 @@ def make(kind: str, spec: DeviceSpec, *, native: str) -> Device:
     """Return a device of that kind; ``auto`` runs natively if it can, else emulates."""
     if kind == "auto":
         kind = "local" if spec.machine == native else "qemu"
-    return KINDS[kind](spec)
+    make_kind = KINDS[kind]
+    return make_kind(spec)
 
 
 def make_all(kind: str, specs: Sequence[DeviceSpec], *, native: str) -> Device:

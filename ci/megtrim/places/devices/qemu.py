@@ -69,7 +69,9 @@ def find(spec: DeviceSpec, emulator: str | None = None) -> Qemu:
     if cpu.partition(",")[0] not in listing.stdout.split():
         msg = f"device {spec.name}: this qemu does not know the CPU {cpu!r}"
         raise InputError(msg, hint=f"`{emulator} -cpu help` lists those it knows")
-    launcher = (emulator, "-cpu", cpu, *(("-L", str(spec.sysroot)) if spec.sysroot else ()))
+    launcher: tuple[str, ...] = (emulator, "-cpu", cpu)
+    if spec.sysroot:
+        launcher = (*launcher, "-L", str(spec.sysroot))
     version = processes.capture(emulator, "--version").splitlines()[0].strip()
     return Qemu(
         spec.name,

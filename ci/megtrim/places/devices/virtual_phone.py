@@ -93,7 +93,7 @@ class VirtualPhone:
     def _start(self) -> tuple[str, ...]:
         spec = self._spec
         android = _android(spec.sysroot)
-        return (
+        words = [
             "start",
             f"{self.name[:_NAME_LENGTH]}-{os.getpid()}-{next(_NUMBERS)}",
             "--adb-server",
@@ -102,10 +102,12 @@ class VirtualPhone:
             spec.qemu_cpu,
             "--storage",
             str(_STORAGE_MIB),
-            # Governors are root's to set.
-            *(("--rooted",) if spec.settings.governor else ()),
-            *(("--android", str(android)) if android else ()),
-        )
+        ]
+        if spec.settings.governor:
+            words.append("--rooted")  # governors are root's to set
+        if android:
+            words += ["--android", str(android)]
+        return tuple(words)
 
 
 def _command(*words: str, timeout_s: float, log: Path | None = None) -> Command:

@@ -226,7 +226,7 @@ class ContainerRunner(ProcessRunner):
     def _options(self, name: str, command: Command) -> tuple[str, ...]:
         # The storage may be on any host that this machine reaches, or on itself.
         network = "host" if command.env.get(REMOTE) else "none"
-        return (
+        options = [
             "--rm",
             "--init",
             "--pull",
@@ -248,11 +248,13 @@ class ContainerRunner(ProcessRunner):
             # An image may define an entrypoint.
             "--entrypoint",
             "",
-            *(("--interactive",) if command.stdin else ()),
-            "--workdir",
-            self._workdir(command.cwd),
-            *(word for mount in self._mount_options() for word in ("--mount", mount)),
-        )
+        ]
+        if command.stdin:
+            options.append("--interactive")
+        options += ["--workdir", self._workdir(command.cwd)]
+        for mount in self._mount_options():
+            options += ["--mount", mount]
+        return tuple(options)
 
     def _mount_options(self) -> list[str]:
         writable = dict.fromkeys(self._mounts.writable)

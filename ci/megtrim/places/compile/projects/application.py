@@ -74,14 +74,15 @@ def build(spec: ApplicationSpec, engine: WorkTree, build_env: BuildEnvironment) 
         engine_tree=os.path.relpath(engine.root, tree.root),
     )
     source_copy.write_if_changed(tree.toolchain_file, text)
-    options = (
+    options = [
         ("CMAKE_TOOLCHAIN_FILE", str(tree.toolchain_file)),
         ("CMAKE_BUILD_TYPE", "Release"),
         *build_env.launcher,
-        *(_INSTALL_RPATH if shared else ()),
-        *entries(spec, engine),
-        *spec.options,
-    )
+    ]
+    if shared:
+        options += _INSTALL_RPATH
+    options += entries(spec, engine)
+    options += spec.options
     # A link line may pass the library as a flag, whose changes Ninja does not see.
     linked = digest_of(_library(spec, engine)) or ""
     settings = (*options, ("toolchain file", text), ("engine library", linked))
@@ -89,7 +90,7 @@ def build(spec: ApplicationSpec, engine: WorkTree, build_env: BuildEnvironment) 
     job = Job(
         source=tree.source,
         build=tree.build,
-        options=options,
+        options=tuple(options),
         targets=(spec.name,),
         log=build_env.log,
         jobs=build_env.jobs,
@@ -111,13 +112,15 @@ def entries(spec: ApplicationSpec, engine: WorkTree) -> tuple[tuple[str, str], .
     whole = ("-Wl,--whole-archive", str(file), "-Wl,--no-whole-archive")
     linked = whole if library.whole else (str(file),)
     lto = FULL_LTO if spec.lto else ()
+    include = [str(engine.source / folder) for folder in library.include]
+    link_options = dict.fromkeys((*library.link_options, *lto))
     return (
         ("MEGTRIM_ENGINE_SOURCE", str(engine.source)),
         ("MEGTRIM_ENGINE_BUILD", str(engine.build)),
-        ("MEGTRIM_ENGINE_INCLUDE", ";".join(str(engine.source / each) for each in library.include)),
+        ("MEGTRIM_ENGINE_INCLUDE", ";".join(include)),
         ("MEGTRIM_ENGINE_LIBRARIES", ";".join((*linked, *library.needs))),
         ("MEGTRIM_ENGINE_COMPILE_OPTIONS", ";".join((*_SECTIONS, *lto))),
-        ("MEGTRIM_ENGINE_LINK_OPTIONS", ";".join(dict.fromkeys((*library.link_options, *lto)))),
+        ("MEGTRIM_ENGINE_LINK_OPTIONS", ";".join(link_options)),
     )
 
 

@@ -129,12 +129,16 @@ class Builder:
         folder: Path,
         applications: tuple[ApplicationSpec, ...],
     ) -> LinkEnvironment:
-        own = (application.tree_of(a, tree) for a in applications if a.name == target)
+        linked_tree = tree
+        for spec in applications:
+            if spec.name == target:
+                linked_tree = application.tree_of(spec, tree)
+                break
         return LinkEnvironment(
             toolchain=self._toolchain,
             processes=self._processes,
             tree=tree.root,
-            build=next(own, tree).build,
+            build=linked_tree.build,
             scratch=tree.root / relink.LINKS / label / target,
             log=folder / "build.log",
             env=self._env(tree),
@@ -167,7 +171,10 @@ class Builder:
         driver.drop_stale_tree(tree, self._toolchain, self._settings(spec, tree))
         before = build_records.read_steps(tree.build)
         # Options that are off have no use if CMake ignores them.
-        on = (name for name, value in spec.options if value == "ON")
+        places = {
+            name: f"{self._checkout.root}: {name}" for name, value in spec.options if value == "ON"
+        }
+        places |= dict(spec.places)
         job = Job(
             source=tree.source,
             build=tree.build,
@@ -176,7 +183,7 @@ class Builder:
             log=log,
             jobs=self._jobs,
             env=build_env.env,
-            places={name: f"{self._checkout.root}: {name}" for name in on} | dict(spec.places),
+            places=places,
         )
         with _guard_tree(tree):
             if self._toolchain.first_link:
@@ -245,11 +252,12 @@ class Builder:
     def _prove(self, spec: BuildSpec, tree: WorkTree) -> int:
         if spec.forced_header is None:
             return 0
+        midout = tree.include / CONTRACT if CONTRACT in dict(spec.include) else None
         units = build_records.prove(
             build_records.read_commands(tree.build),
             build_records.read_dependencies(tree.build, self._processes),
             header=tree.source / spec.forced_header,
-            midout=tree.include / CONTRACT if CONTRACT in dict(spec.include) else None,
+            midout=midout,
             build=tree.build,
         )
         source_copy.expect_unchanged(spec, tree)

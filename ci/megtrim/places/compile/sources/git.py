@@ -286,7 +286,7 @@ def choose_version(
         )
     option, at = ("--kit-sha", f"at {sha}") if sha and not version else ("--kit-version", version)
     msg = f"{option}: {repository} has no tag {at or 'vX.Y.Z'}"
-    newest = ", ".join([*known][:_MOST_NAMED])
+    newest = ", ".join(list(known)[:_MOST_NAMED])
     hint = f"its newest: {newest}" if newest else "it has no tag vX.Y.Z: is it the kit?"
     raise InputError(msg, hint=hint)
 

@@ -211,9 +211,10 @@ def _resolve(text: str, near: RepositoryUrl, place: str) -> RepositoryUrl:
     rest = text
     while rest.startswith(_RELATIVE):
         up, _, rest = rest.partition("/")
-        if up == ".." and not parts:
-            raise _make_url_error(place, text)
-        del parts[len(parts) - (up == "..") :]
+        if up == "..":
+            if not parts:
+                raise _make_url_error(place, text)
+            parts.pop()
     added = tuple(rest.removesuffix("/").split("/"))
     if not _are_plain(added):
         raise _make_url_error(place, text)

@@ -34,23 +34,25 @@ def find(
         raise InputError(msg, hint=_HINT)
     cxx = tools.need(processes, f"clang++{suffix}", hint=_HINT)
     lld = tools.need(processes, f"ld.lld{suffix}", hint=_HINT)
+    version = tools.first_line(processes, cxx, "--version")
+    clang = tools.need(processes, f"clang{suffix}", hint=_HINT)
+    packing = _packing(relocations, lld, processes)
+    strip = tools.need(processes, f"llvm-strip{suffix}", hint=_HINT)
+    archiver = tools.need(processes, f"llvm-ar{suffix}", hint=_HINT)
+    ranlib = tools.need(processes, f"llvm-ranlib{suffix}", hint=_HINT)
+    target_flag = f"--target={_TARGET}"
     return Toolchain(
         kind="clang-linux-arm64",
         target=_TARGET,
         machine="aarch64",
-        version=tools.first_line(processes, cxx, "--version"),
-        c_compiler=(tools.need(processes, f"clang{suffix}", hint=_HINT),),
+        version=version,
+        c_compiler=(clang,),
         cxx_compiler=(cxx,),
-        compile_flags=(f"--target={_TARGET}",),
-        link_flags=(
-            f"--target={_TARGET}",
-            f"-fuse-ld={lld}",
-            "-Wl,--build-id=none",
-            *_packing(relocations, lld, processes),
-        ),
-        strip=(tools.need(processes, f"llvm-strip{suffix}", hint=_HINT), "--strip-all"),
-        archiver=tools.need(processes, f"llvm-ar{suffix}", hint=_HINT),
-        ranlib=tools.need(processes, f"llvm-ranlib{suffix}", hint=_HINT),
+        compile_flags=(target_flag,),
+        link_flags=(target_flag, f"-fuse-ld={lld}", "-Wl,--build-id=none", *packing),
+        strip=(strip, "--strip-all"),
+        archiver=archiver,
+        ranlib=ranlib,
         host_cxx=(cxx,),
         sysroot=_SYSROOT,
     )

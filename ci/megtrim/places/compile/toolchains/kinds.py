@@ -39,7 +39,8 @@ def find(
     ``emulated``: arm64 programs can run here. If not, ``auto`` builds for this machine.
     """
     if wanted.kind != "auto":
-        return KINDS[wanted.kind](wanted, processes, relocations)
+        find_kind = KINDS[wanted.kind]
+        return find_kind(wanted, processes, relocations)
     # clang needs no minutes for libraries of its own, and its programs are half as large.
     best: tuple[Find, ...] = () if wanted.prefer == "zig" else (clang_linux_arm64.find,)
     choices = (*best, zig.find) if emulated else ()

@@ -73,17 +73,23 @@ def find(
     large = _LARGE_PAGES if page_bytes > _SMALLEST_PAGE_BYTES else ()
     programs = root / _PROGRAMS
     cxx = tools.need(processes, str(programs / "clang++"), hint=_HINT)
-    host = (processes.which(each) for each in ("g++", "clang++", "clang++-14", "c++"))
+    cxx_version = tools.first_line(processes, cxx, "--version")
+    strip = tools.need(processes, str(programs / "llvm-strip"), hint=_HINT)
+    host = [processes.which(name) for name in ("g++", "clang++", "clang++-14", "c++")]
+    files = hashlib.sha256(f"{properties}\0{rules}".encode()).hexdigest()
+    settings = [("ANDROID_ABI", name), ("ANDROID_PLATFORM", f"android-{api}")]
+    if wanted.stl:
+        settings.append(("ANDROID_STL", wanted.stl))
     return Toolchain(
         kind="ndk",
         target=f"{abi.target}{api}",
         machine=abi.machine,
-        version=f"NDK {release}, {tools.first_line(processes, cxx, '--version')}",
-        files=hashlib.sha256(f"{properties}\0{rules}".encode()).hexdigest()[:16],
+        version=f"NDK {release}, {cxx_version}",
+        files=files[:16],
         c_compiler=(str(programs / "clang"),),
         cxx_compiler=(cxx,),
         link_flags=("-Wl,--build-id=none", *large, *PACKED.get(relocations, ())),
-        strip=(tools.need(processes, str(programs / "llvm-strip"), hint=_HINT), "--strip-all"),
+        strip=(strip, "--strip-all"),
         host_cxx=tuple(path for path in host if path)[:1],
         abi=name,
         api=api,
@@ -91,11 +97,7 @@ def find(
         page_bytes=page_bytes,
         ndk=str(root),
         includes=str(root / _TOOLCHAIN_FILE),
-        settings=(
-            ("ANDROID_ABI", name),
-            ("ANDROID_PLATFORM", f"android-{api}"),
-            *((("ANDROID_STL", wanted.stl),) if wanted.stl else ()),
-        ),
+        settings=tuple(settings),
         sysroot=root / _LIBRARIES if wanted.stl == "c++_shared" else None,
     )
 

@@ -342,6 +342,7 @@ class RemoteDirectory(RunFiles):
         self._made = ended.made
         self._reading = after
         self.quiet = True
+        conditions = Conditions(before=tuning.before, after=after, unmet=tuning.unmet)
         run = ProgramRun(
             argv=argv,
             rc=ended.rc,
@@ -349,7 +350,7 @@ class RemoteDirectory(RunFiles):
             stderr=outcome.stderr,
             wall_s=outcome.wall_s if ended.wall_s is None else ended.wall_s,
             timed_out=ended.late,
-            conditions=Conditions(before=tuning.before, after=after, unmet=tuning.unmet),
+            conditions=conditions,
             other_load=ended.other_load,
         )
         return run, ended.pid

@@ -100,14 +100,16 @@ def parse_exit(text: str) -> ExitReport | None:
         return None
     began = fields.get("began", "")
     ended = fields.get("ended", "")
-    timed = _SECONDS.fullmatch(began) and _SECONDS.fullmatch(ended)
+    wall_s = None
+    if _SECONDS.fullmatch(began) and _SECONDS.fullmatch(ended):
+        wall_s = max(0.0, float(ended) - float(began))
     free = fields.get("free", "")
     pid = fields.get("pid", "")
     return ExitReport(
         rc=int(rc),
         late=fields.get("late") == "yes",
         pid=int(pid) if _NUMBER.fullmatch(pid) else None,
-        wall_s=max(0.0, float(ended) - float(began)) if timed else None,
+        wall_s=wall_s,
         other_load=_find_other_load(fields),
         made=made,
         free_kb=int(free) if _NUMBER.fullmatch(free) else None,

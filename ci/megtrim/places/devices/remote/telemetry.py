@@ -203,13 +203,16 @@ def parse_reading(text: str) -> Reading:
     cpu = cpu or _convert_zones(zones)
     battery = [degrees for kind, degrees in sensors if kind == _SENSOR_OF_BATTERY]
     battery = _tenths(rest.get("battery_temperature", "")) or battery
+    level = rest.get("battery_level", "")
+    scale = rest.get("battery_scale", "100")
+    shown_policies = sorted(policies)[:MOST_POLICIES]
     return Reading(
         cpu_c=max(cpu, default=None),
         battery_c=max(battery, default=None),
-        battery_percent=_percent(rest.get("battery_level", ""), rest.get("battery_scale", "100")),
+        battery_percent=_percent(level, scale),
         charging=_CHARGING.get(rest.get("battery_status", "")),
         thermal_status=_within(rest.get("thermal_status", ""), 0, 6),
-        policies=tuple(policies[name] for name in sorted(policies)[:MOST_POLICIES]),
+        policies=tuple(policies[name] for name in shown_policies),
         cooling=tuple(sorted(cooling)[:MOST_COOLING]),
     )
 

@@ -78,24 +78,23 @@ def render(
     includes: the generated ``midout.h`` is then found before the engine's own, in any order.
     ``engine_tree`` is the way from the tree of an application to the engine's.
     """
-    options = (
-        # Debug information is never shipped, and triples the size of objects and links. Without
-        # it, and without the tree's own path, equal sources compile to equal bytes everywhere.
-        "-g0",
-        *_map_names(engine_tree),
-        *(("SHELL:-iquote ${MEGTRIM_TREE}/include",) if quoted_include else ()),
-        *compile_flags,
-    )
+    # Debug information is never shipped, and triples the size of objects and links. Without it,
+    # and without the tree's own path, equal sources compile to equal bytes everywhere.
+    options = ["-g0", *_map_names(engine_tree)]
+    if quoted_include:
+        options.append("SHELL:-iquote ${MEGTRIM_TREE}/include")
+    options += compile_flags
     link = (*toolchain.link_flags, *link_flags)
     lines = [
         "# Written by megtrim: the toolchain that was found.",
         # A person's home may list packages, which no key contains.
         "set(CMAKE_FIND_USE_PACKAGE_REGISTRY OFF)",
-        *(_render_include(toolchain, link) if toolchain.includes else _own(toolchain, link)),
-        'get_filename_component(MEGTRIM_TREE "${CMAKE_CURRENT_LIST_DIR}" ABSOLUTE)',
-        *(_find_engine(engine_tree) if engine_tree else ()),
-        *(f'add_compile_options("{option}")' for option in options),
     ]
+    lines += _render_include(toolchain, link) if toolchain.includes else _own(toolchain, link)
+    lines.append('get_filename_component(MEGTRIM_TREE "${CMAKE_CURRENT_LIST_DIR}" ABSOLUTE)')
+    if engine_tree:
+        lines += _find_engine(engine_tree)
+    lines += [f'add_compile_options("{option}")' for option in options]
     return "\n".join(lines) + "\n"
 
 
@@ -130,21 +129,26 @@ def _render_include(toolchain: Toolchain, link: tuple[str, ...]) -> list[str]:
 def _own(toolchain: Toolchain, link: tuple[str, ...]) -> list[str]:
     flags = " ".join(toolchain.compile_flags)
     link_flags = " ".join(link)
-    return [
+    lines = [
         "set(CMAKE_SYSTEM_NAME Linux)",
         f"set(CMAKE_SYSTEM_PROCESSOR {toolchain.machine})",
         # The engine's own switch for cross builds on Linux.
         f"set(ARM_CROSS_BUILD_ARCH {toolchain.machine})",
         *_compiler("C", toolchain.c_compiler),
         *_compiler("CXX", toolchain.cxx_compiler),
-        *(f'set(CMAKE_AR "{path}")' for path in (toolchain.archiver,) if path),
-        *(f'set(CMAKE_RANLIB "{path}")' for path in (toolchain.ranlib,) if path),
-        *_archive_rules(toolchain.archive),
+    ]
+    if toolchain.archiver:
+        lines.append(f'set(CMAKE_AR "{toolchain.archiver}")')
+    if toolchain.ranlib:
+        lines.append(f'set(CMAKE_RANLIB "{toolchain.ranlib}")')
+    lines += _archive_rules(toolchain.archive)
+    lines += [
         f'set(CMAKE_EXE_LINKER_FLAGS_INIT "{link_flags}")',
         f'set(CMAKE_SHARED_LINKER_FLAGS_INIT "{link_flags}")',
         f'set(CMAKE_C_FLAGS_INIT "{flags}")',
         f'set(CMAKE_CXX_FLAGS_INIT "{flags}")',
     ]
+    return lines
 
 
 def _compiler(language: str, command: tuple[str, ...]) -> list[str]:

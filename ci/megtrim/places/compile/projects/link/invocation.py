@@ -199,7 +199,7 @@ def parse(text: str, *, target: str) -> LinkCommand:
     """Raises InputError for a line that is not exactly one link between ``:`` and ``:``."""
     if _PLAIN.fullmatch(text) is None:
         plain = _PLAIN.match(text)
-        odd = text[plain.end() if plain else 0 :][:60]
+        odd = text[plain.end() :][:60] if plain else text[:60]
         msg = f"the link command of {target} is more than plain words: {odd!r}"
         raise InputError(msg, hint=_HINT)
     commands = [command for command in _commands(_words(text)) if command != [":"]]
