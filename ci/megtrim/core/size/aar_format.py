@@ -104,7 +104,7 @@ def is_made_of(data: bytes, part: AarPart) -> bool:
     Nothing that ``data`` says of itself is believed: its streams are laid out again.
     """
     files = _list_files([part])
-    streams = dict[str, bytes]()
+    streams: dict[str, bytes] = {}
     start = 0
     for path in sorted(files):
         start += _measure_header(path)
@@ -187,25 +187,23 @@ def parse_target(toolchain: ToolchainIdentity | Toolchain) -> AndroidTarget | No
 def render_descriptions(libraries: Sequence[AndroidLibrary]) -> dict[str, str]:
     api = max(library.target.api for library in libraries)
     name = libraries[0].file.removesuffix(_SUFFIX)
-    return {
+    texts = {
         "AndroidManifest.xml": _MANIFEST.format(namespace=_NAMESPACE, api=api),
         "R.txt": "",
         # A version may be left out, and an engine's commit is none.
         f"{_TOP}/prefab.json": dump({"schema_version": 2, "name": PACKAGE, "dependencies": []}),
         f"{_MODULE}/module.json": dump({"export_libraries": [], "library_name": name}),
-        **{
-            f"{_folder_of(library)}/abi.json": dump(
-                {
-                    "abi": library.target.abi,
-                    "api": library.target.api,
-                    "ndk": library.target.ndk,
-                    "stl": library.stl,
-                    "static": False,
-                }
-            )
-            for library in libraries
-        },
     }
+    for library in libraries:
+        abi = {
+            "abi": library.target.abi,
+            "api": library.target.api,
+            "ndk": library.target.ndk,
+            "stl": library.stl,
+            "static": False,
+        }
+        texts[f"{_folder_of(library)}/abi.json"] = dump(abi)
+    return texts
 
 
 def _folder_of(library: AndroidLibrary) -> str:

@@ -23,6 +23,7 @@ MOST_TRIES = 5
 LONGEST_PAUSE_S = 120.0
 """Limit for the sum of all pauses of one call."""
 MOST_PAGES = 100
+_PORTS = {"http": 80, "https": 443}
 _MOST_HOPS = 5
 _SECONDARY_PAUSE_S = 60.0
 """The pause that GitHub's documentation requires if a secondary limit names no time."""
@@ -336,7 +337,7 @@ def _origin(url: str) -> _Origin | None:
     """Return None for anything but an http(s) URL without a user."""
     try:
         parts = urlsplit(url)
-        port = parts.port or {"http": 80, "https": 443}[parts.scheme]
+        port = parts.port or _PORTS[parts.scheme]
     except (ValueError, KeyError):
         return None
     plain = parts.scheme in ("http", "https") and parts.hostname and "@" not in parts.netloc

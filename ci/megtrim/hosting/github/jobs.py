@@ -125,7 +125,9 @@ class _Watch:
             for name in waiting
             if after_s - self._busy_s.get(_class(name), 0) >= limits.pickup_s
         ]
-        given_up = len(alone) + unseen * (after_s >= limits.pickup_s)
+        given_up = len(alone)
+        if after_s >= limits.pickup_s:
+            given_up += unseen
         goes_on = after_s < limits.run_s and (running > 0 or given_up < len(waiting) + unseen)
         if held:  # what runners there are shows only after an approval
             return text, goes_on, PendingReason.APPROVAL

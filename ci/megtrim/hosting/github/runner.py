@@ -59,7 +59,8 @@ def annotation(level: str, message: str, *, title: str, file: str = "", line: in
     if level not in LEVELS:
         msg = f"not a level of an annotation: {level!r}"
         raise ValueError(msg)
-    properties = {"file": file, "line": str(line) if file and line > 0 else "", "title": title}
+    line_text = str(line) if file and line > 0 else ""
+    properties = {"file": file, "line": line_text, "title": title}
     short = {key: _data(text[:_LONGEST_PROPERTY]) for key, text in properties.items() if text}
     given = ",".join(f"{k}={v.replace(':', '%3A').replace(',', '%2C')}" for k, v in short.items())
     # A runner reports an annotation without a message as an error of the step.

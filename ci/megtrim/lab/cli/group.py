@@ -82,6 +82,12 @@ def _describe(row: InventoryRow, room: PoolState) -> dict[str, Any]:
     now = room.now()
     put = standing.quarantine
     holder = standing.holder
+    shown_holder = None
+    if holder:
+        shown_holder = {"name": holder.name, "pid": holder.pid, "since": holder.since}
+    shown_quarantine = None
+    if put:
+        shown_quarantine = {**encode(put), "since": put.since, "age": age(now - put.since)}
     return {
         "name": standing.name,
         "entry": standing.entry,
@@ -92,8 +98,8 @@ def _describe(row: InventoryRow, room: PoolState) -> dict[str, Any]:
         "state": standing.state,
         "text": standing.text(now),
         "attached": standing.presence,
-        "holder": holder and {"name": holder.name, "pid": holder.pid, "since": holder.since},
-        "quarantine": put and encode(put) | {"since": put.since, "age": age(now - put.since)},
+        "holder": shown_holder,
+        "quarantine": shown_quarantine,
     }
 
 
@@ -229,7 +235,9 @@ class CheckReport:
 
     @property
     def text(self) -> str:
-        word = "skipped" if self.skipped else "ok" if self.passed else "failed"
+        word = "ok" if self.passed else "failed"
+        if self.skipped:
+            word = "skipped"
         restored = f"; restored from quarantine ({self.restored})" if self.restored else ""
         return f"{word}  {self.name}: {'; '.join(self.steps)}{restored}"
 

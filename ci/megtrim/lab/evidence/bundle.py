@@ -429,7 +429,9 @@ def _check_command(where: str, command: StepCommand, files: StepFiles) -> None:
     require(fits, f"{where}: arguments", len(command.argv), f"at most {MOST_ITEMS}")
     for argument in command.argv:
         require(is_line(argument), f"{where}: arguments", argument, A_LINE)
-    program, model, *arguments = (*command.argv, "", "")[: max(2, len(command.argv))]
+    program = command.argv[0] if command.argv else ""
+    model = command.argv[1] if len(command.argv) > 1 else ""
+    arguments = list(command.argv[2:])
     require(program == files.program, f"{where}: program", program, files.program)
     fits = model in (files.model, files.dumped_model)
     require(fits, f"{where}: model", model, f"{files.model} or {files.dumped_model}")

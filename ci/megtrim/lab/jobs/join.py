@@ -104,11 +104,12 @@ def join(verdict: Verdict, seen: DeviceFindings) -> tuple[Verdict, EvidenceSet]:
         ]
         proofs = devices.proofs()
     checks = (*_of_build(verdict, added), *added)
-    passed = sum(check.status is CheckStatus.PASS for check in added)
+    found = ""
+    if added:
+        passed = sum(check.status is CheckStatus.PASS for check in added)
+        found = f"{passed} of {len(added)} proven on devices"
     final = replace(
-        _replace_checks(
-            verdict, checks, found=f"{passed} of {len(added)} proven on devices" if added else ""
-        ),
+        _replace_checks(verdict, checks, found=found),
         devices=_add_devices(verdict, (each.device for each in seen.evidence)),
         warnings=(*verdict.warnings, *seen.problems),
         programs=(),

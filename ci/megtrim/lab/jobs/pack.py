@@ -142,14 +142,15 @@ def select(session: Session, purpose: JobPurpose, proofs: EvidenceSet) -> Select
             continue
         bound_to = binding(verify.named_inputs(each, session))
         proof = known.get(each.id)
-        fresh = (
-            proof is not None
-            and proof.result.binding == bound_to
-            and proof.is_young(session.request.today, max_age_s)
-            and proof.is_within(each.settings.allowed)
-            and find_device(devices, proof.evidence.cpu_class, proof.device) is not None
-        )
-        (proven if fresh else asked).append((each, bound_to))
+        fresh = False
+        if proof is not None and proof.result.binding == bound_to:
+            is_there = find_device(devices, proof.evidence.cpu_class, proof.device) is not None
+            is_young = proof.is_young(session.request.today, max_age_s)
+            fresh = is_there and is_young and proof.is_within(each.settings.allowed)
+        if fresh:
+            proven.append((each, bound_to))
+        else:
+            asked.append((each, bound_to))
     return Selection(asked=tuple(asked), proven=tuple(proven))
 
 
@@ -224,30 +225,31 @@ def pack(session: Session, purpose: JobPurpose, proofs: EvidenceSet, to: Path) -
         keep_set = put(kept.file(KEEP_SET_FILE))
     sysroot = session.services.toolchain.sysroot
     request = session.request
+    config = request.config
+    target = config.engine.target
+    programs = {}
+    if config.runs_engine:
+        programs = {label: put(path) for label, path in _forms(target, session, purpose)}
+    scenarios = [_scenario(each, bound, session, purpose, put) for each, bound in asked.values()]
+    proven = [
+        ProvenScenario(id=each.id, cpu_class=each.cpu_class.name, binding=bound)
+        for each, bound in selection.proven
+    ]
+    applications_used = tuple(_applications(session, purpose, put))
     bundle = Bundle(
         config=request.invocation.config,
         purpose=purpose,
-        target=request.config.engine.target,
+        target=target,
         machine=session.services.toolchain.machine,
         sysroot=str(sysroot) if sysroot else "",
         generation=session.services.engine.identity().generation,
-        max_age_s=request.config.verify.max_age_s,
-        programs={
-            label: put(path)
-            for label, path in _forms(request.config.engine.target, session, purpose)
-        }
-        if request.config.runs_engine
-        else {},
+        max_age_s=config.verify.max_age_s,
+        programs=programs,
         keep_set=keep_set,
         devices=list_devices(request, purpose),
-        scenarios=tuple(
-            _scenario(each, bound, session, purpose, put) for each, bound in asked.values()
-        ),
-        proven=tuple(
-            ProvenScenario(id=each.id, cpu_class=each.cpu_class.name, binding=bound)
-            for each, bound in selection.proven
-        ),
-        applications=tuple(_applications(session, purpose, put)),
+        scenarios=tuple(scenarios),
+        proven=tuple(proven),
+        applications=applications_used,
         speaks=purpose is JobPurpose.RECORD and functions.speaks(request),
         times=describe_times(session) if purpose is JobPurpose.TIME else None,
     )
@@ -274,13 +276,13 @@ def _forms(name: str, session: Session, purpose: JobPurpose) -> Iterator[tuple[s
     builds = _list_builds(session, purpose)
     links = session.results.done.get(LINKED)
     if purpose is JobPurpose.RECORD and links is not None:
-        for label, path in (
-            *(
-                (each, linking.locate_unstripped(each, name))
-                for each in (Link.UNFOLDED, Link.PROBED)
-            ),
-            (OBSERVABLES, linking.observables(applications.find_holder(name, session))),
-        ):
+        holder = applications.find_holder(name, session)
+        recording = {
+            Link.UNFOLDED: linking.locate_unstripped(Link.UNFOLDED, name),
+            Link.PROBED: linking.locate_unstripped(Link.PROBED, name),
+            OBSERVABLES: linking.observables(holder),
+        }
+        for label, path in recording.items():
             if path in links.files:
                 yield label, links.file(path)
     for variant, build in builds.items():
@@ -302,15 +304,12 @@ def _applications(
     for name in sorted(name for name in used if name is not None):
         names = applications.companion_files(name, session)
         forms = dict(_forms(name, session, purpose))
-        yield BundleApplication(
-            name=name,
-            programs={label: put(path) for label, path in forms.items()},
-            companions={
-                label: {file: put(path.with_name(file)) for file in names}
-                for label, path in forms.items()
-                if names and path.name == name
-            },
-        )
+        programs = {label: put(path) for label, path in forms.items()}
+        companions = {}
+        for label, path in forms.items():
+            if names and path.name == name:
+                companions[label] = {file: put(path.with_name(file)) for file in names}
+        yield BundleApplication(name=name, programs=programs, companions=companions)
 
 
 def list_devices(request: TrimRequest, purpose: JobPurpose) -> tuple[BundleDevice, ...]:
@@ -359,16 +358,18 @@ def _scenario(
     if purpose is JobPurpose.RECORD:
         link = linking.identities(session.results)[applications.holder_of(scenario, session)]
     try:
+        model = put(session.request.path(scenario.model.file))
+        cache_digest = None if cache is None else put(cache)
         made = BundleScenario(
             id=scenario.id,
             cpu_class=scenario.cpu_class.name,
-            model=put(session.request.path(scenario.model.file)),
+            model=model,
             arguments=settings.args,
             inputs=inputs,
             threads=settings.threads,
             tolerance=settings.allowed,
             timeout_s=settings.timeout_s,
-            cache=None if cache is None else put(cache),
+            cache=cache_digest,
             search=searches,
             binding=bound_to,
             application=settings.application or "",

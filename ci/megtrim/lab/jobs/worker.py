@@ -101,8 +101,9 @@ def run(job: DeviceJob, open_device: Callable[[], Device], console: Console) -> 
             worker.lose(scenario, failure.message)
     else:
         worker.work(device)
-    entries = tuple(
-        Evidence(
+    entries = []
+    for name, results in sorted(worker.found.items()):
+        evidence = Evidence(
             config=job.bundle.config,
             purpose=job.bundle.purpose,
             cpu_class=job.asked.cpu_class,
@@ -110,9 +111,9 @@ def run(job: DeviceJob, open_device: Callable[[], Device], console: Console) -> 
             day=job.today.isoformat(),
             results=tuple(results),
         )
-        for name, results in sorted(worker.found.items())
-    )
-    return JobResult(evidence=EvidenceSet(entries=entries), files=worker.files, lost=worker.lost)
+        entries.append(evidence)
+    evidence_set = EvidenceSet(entries=tuple(entries))
+    return JobResult(evidence=evidence_set, files=worker.files, lost=worker.lost)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -206,14 +207,19 @@ class _Worker:
         if rest := bundle.program(REST, scenario.application):
             holder = spec.with_program(reduced).holder
             take(self.job.folder, rest, holder.with_name(f"{holder.name}{REST_SUFFIX}"))
+        profile = self._program(Variant.PROFILE, scenario) if explained else None
+        keep = read_keep_set(self._take(bundle.keep_set or "", "keepset.json"))
+        named = None
+        if dropped:
+            named = read_named(self._program(Link.NAMED, scenario), dropped)
         trial = VerificationCase(
             spec=spec,
             reduced=reduced,
             rest=bool(rest),
-            profile=self._program(Variant.PROFILE, scenario) if explained else None,
-            keep=read_keep_set(self._take(bundle.keep_set or "", "keepset.json")),
+            profile=profile,
+            keep=keep,
             tolerance=scenario.tolerance,
-            named=read_named(self._program(Link.NAMED, scenario), dropped) if dropped else None,
+            named=named,
         )
         outcome = prove(trial, lease, lambda _variant, _seen: None)
         return _make_verify_result(scenario, outcome)
@@ -319,6 +325,7 @@ class _Worker:
         return digest
 
     def _make_spec(self, scenario: BundleScenario, variant: Variant | Link) -> RunSpec:
+        companions = self.job.bundle.companion_files(variant, scenario.application)
         return RunSpec(
             program=self._program(variant, scenario),
             model=self._take(scenario.model, "model"),
@@ -330,7 +337,7 @@ class _Worker:
             search=scenario.search,
             application=bool(scenario.application),
             environment=dict(scenario.environment),
-            companions=tuple(self.job.bundle.companion_files(variant, scenario.application)),
+            companions=tuple(companions),
         )
 
     def _program(self, variant: Variant | Link, scenario: BundleScenario) -> Path:
@@ -354,12 +361,13 @@ class _Worker:
 
 
 def _make_verify_result(scenario: _Asked, outcome: VerificationOutcome) -> EvidenceResult:
+    outputs = [
+        replace(output, name=limits.clean_line(output.name))
+        for output in outcome.outputs[: limits.MOST_ITEMS]
+    ]
     clean = {
         "text": limits.clean_line(outcome.text),
-        "outputs": tuple(
-            replace(output, name=limits.clean_line(output.name))
-            for output in outcome.outputs[: limits.MOST_ITEMS]
-        ),
+        "outputs": tuple(outputs),
         "missing_regions": outcome.missing_regions[: limits.MOST_ITEMS],
         "log_tail": limits.clean_log(outcome.log_tail),
         "crash": limits.clean_log(outcome.crash),

@@ -174,8 +174,11 @@ def quarantine_machine(shared: PoolState, machine: Machine, reason: str) -> None
 
 
 def find_quarantine(shared: PoolState, machine: Machine) -> Quarantine | None:
-    found = [shared.records.read(key).quarantine for key in machine.keys]
-    return next(filter(None, found), None)
+    for key in machine.keys:
+        quarantine = shared.records.read(key).quarantine
+        if quarantine:
+            return quarantine
+    return None
 
 
 def read_statuses(entry: PoolEntry, shared: PoolState) -> tuple[MachineStatus, ...]:

@@ -91,7 +91,10 @@ def trim_for_release(options: Options, folder: Path) -> tuple[Session, int]:
 
 
 def leave(files: tuple[ReleaseFile, ...], path: Path) -> int:
-    (write_archive if is_archive(path) else write_folder)(files, path)
+    if is_archive(path):
+        write_archive(files, path)
+    else:
+        write_folder(files, path)
     show(f"{count(len(files), 'file')} in {path}")
     return EXIT_PASS
 

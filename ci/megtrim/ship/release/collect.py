@@ -117,17 +117,18 @@ def _read_contents(session: Session, *, draft: bool = False) -> ReleaseContents:
         for size in artifact.sizes
         if size.variant == Variant.PLAIN
     }
-    artifacts = (
-        ReleaseArtifact(
-            name=(name := path.removeprefix(_BUILT)),
-            kind=kind_of(name),
-            sha256=sha256,
-            size_bytes=reduced.file(path).stat().st_size,
-            plain_bytes=plain.get(name),
-        )
-        for path, sha256 in reduced.files.items()
-        if path.startswith(_BUILT)
-    )
+    artifacts = []
+    for path, sha256 in reduced.files.items():
+        if path.startswith(_BUILT):
+            name = path.removeprefix(_BUILT)
+            artifact = ReleaseArtifact(
+                name=name,
+                kind=kind_of(name),
+                sha256=sha256,
+                size_bytes=reduced.file(path).stat().st_size,
+                plain_bytes=plain.get(name),
+            )
+            artifacts.append(artifact)
     checkout = session.services.engine.checkout
     third_parties = (
         ThirdParty(
@@ -137,15 +138,20 @@ def _read_contents(session: Session, *, draft: bool = False) -> ReleaseContents:
         )
         for path, commit in checkout.submodules.items()
     )
+    graphs = {name: digest_model_graph(files[name], models[name]) or "" for name in models}
+    keep_set = session.results.done[keep_task(loaded.config)]
+    elsewhere = []
+    if draft:
+        elsewhere = [device.class_ for device in loaded.config.devices if device.runner]
     return make_contents(
         verdict,
         artifacts=artifacts,
         models=models,
-        graphs={name: digest_model_graph(files[name], models[name]) or "" for name in models},
+        graphs=graphs,
         third_parties=third_parties,
-        keep_set_sha256=session.results.done[keep_task(loaded.config)].files[KEEP_SET_FILE],
+        keep_set_sha256=keep_set.files[KEEP_SET_FILE],
         configuration_sha256=loaded.sha256,
-        elsewhere=[device.class_ for device in loaded.config.devices if draft and device.runner],
+        elsewhere=elsewhere,
         draft=draft,
     )
 

@@ -213,9 +213,26 @@ def make_contents(
     built = (
         check for check in verdict.checks if check.subject not in left or check.status not in _OPEN
     )
+    decided = decide(check.status for check in built) if left else verdict.verdict
+    scenarios = []
+    for scenario in verdict.scenarios:
+        on_devices = CheckStatus.UNVERIFIED if scenario.cpu_class in elsewhere else None
+        described = ReleaseScenario(
+            id=scenario.id,
+            model=scenario.model,
+            model_sha256=models[scenario.model],
+            graph_sha256=graphs[scenario.model],
+            arguments=scenario.arguments,
+            status=scenario.status,
+            on_devices=on_devices,
+            device=scenario.device,
+            binding=scenario.binding,
+            outputs=scenario.outputs,
+        )
+        scenarios.append(described)
     return ReleaseContents(
         draft=draft,
-        verdict=decide(each.status for each in built) if left else verdict.verdict,
+        verdict=decided,
         engine=verdict.engine,
         third_parties=tuple(sorted(third_parties, key=lambda each: each.path)),
         toolchain=verdict.toolchain,
@@ -227,21 +244,7 @@ def make_contents(
         keep_set_sha256=keep_set_sha256,
         configuration_sha256=configuration_sha256,
         artifacts=tuple(sorted(artifacts, key=lambda each: each.path)),
-        scenarios=tuple(
-            ReleaseScenario(
-                id=scenario.id,
-                model=scenario.model,
-                model_sha256=models[scenario.model],
-                graph_sha256=graphs[scenario.model],
-                arguments=scenario.arguments,
-                status=scenario.status,
-                on_devices=CheckStatus.UNVERIFIED if scenario.cpu_class in elsewhere else None,
-                device=scenario.device,
-                binding=scenario.binding,
-                outputs=scenario.outputs,
-            )
-            for scenario in verdict.scenarios
-        ),
+        scenarios=tuple(scenarios),
     )
 
 

@@ -174,31 +174,31 @@ def render_statement(
     engine = contents.engine
     toolchain = contents.toolchain
     commit = {"gitCommit": engine.commit} if engine.commit else {}
-    image = {"toolchain image": toolchain.image} if toolchain.image else {}
     # A compiler has no digest of its own.
-    compiler = f"{toolchain.kind} {toolchain.version} for {toolchain.target}"
-    facts = {"toolchain": compiler, **image, **{f"{_STAGE}{t}": k for t, k in stages.items()}}
+    facts = {"toolchain": f"{toolchain.kind} {toolchain.version} for {toolchain.target}"}
+    if toolchain.image:
+        facts["toolchain image"] = toolchain.image
+    for task, key in stages.items():
+        facts[f"{_STAGE}{task}"] = key
     dependencies = [
         {"name": f"engine {engine.kind}", "digest": {"sha256": engine.digest} | commit},
         _describe_file("keep set", contents.keep_set_sha256),
-        *(_describe_file(f"model {name}", each) for name, each in sorted(contents.models.items())),
     ]
+    for name, sha256 in sorted(contents.models.items()):
+        dependencies.append(_describe_file(f"model {name}", sha256))
+    definition = {
+        "buildType": "urn:megtrim:trim:v1",
+        "externalParameters": {"configuration sha256": contents.configuration_sha256},
+        "internalParameters": facts,
+        "resolvedDependencies": dependencies,
+    }
+    # Who ran it says the attestation of the machine that did.
+    builder = {"id": "urn:megtrim:builder", "version": {_MEGTRIM: megtrim}}
     statement = {
         "_type": "https://in-toto.io/Statement/v1",
         "subject": [_describe_file(name, sha256) for name, sha256 in sorted(digests.items())],
         "predicateType": "https://slsa.dev/provenance/v1",
-        "predicate": {
-            "buildDefinition": {
-                "buildType": "urn:megtrim:trim:v1",
-                "externalParameters": {"configuration sha256": contents.configuration_sha256},
-                "internalParameters": facts,
-                "resolvedDependencies": dependencies,
-            },
-            # Who ran it says the attestation of the machine that did.
-            "runDetails": {
-                "builder": {"id": "urn:megtrim:builder", "version": {_MEGTRIM: megtrim}}
-            },
-        },
+        "predicate": {"buildDefinition": definition, "runDetails": {"builder": builder}},
     }
     return dump(statement)
 
@@ -241,22 +241,18 @@ def render_bill(contents: ReleaseContents, payload: Iterable[str], *, megtrim: s
         )
         for artifact in contents.artifacts
     ]
-    third_parties = [
-        _make(
+    third_parties = []
+    for party in contents.third_parties:
+        licences = [path for path in paths if path.startswith(f"{LICENCES}/{party.path}/")]
+        component = _make(
             "library",
-            f"third-party:{each.path}",
-            each.path,
-            each.commit,
-            facts={
-                f"licence {number}": path
-                for number, path in enumerate(
-                    (path for path in paths if path.startswith(f"{LICENCES}/{each.path}/")), start=1
-                )
-            },
-            scope="required" if each.is_used else "excluded",
+            f"third-party:{party.path}",
+            party.path,
+            party.commit,
+            facts={f"licence {number}": path for number, path in enumerate(licences, start=1)},
+            scope="required" if party.is_used else "excluded",
         )
-        for each in contents.third_parties
-    ]
+        third_parties.append(component)
     engine = contents.engine
     toolchain = contents.toolchain
     compiler = {"kind": toolchain.kind, "target": toolchain.target}
@@ -269,30 +265,20 @@ def render_bill(contents: ReleaseContents, payload: Iterable[str], *, megtrim: s
     used = [party["bom-ref"] for party in third_parties if party["scope"] == "required"]
     made = [artifact["bom-ref"] for artifact in artifacts]
     links = {_RELEASE: made, **{each: [_ENGINE] for each in made}, _ENGINE: used}
+    tools = [
+        _make("application", "tool:megtrim", "megtrim", megtrim),
+        _make("application", "tool:compiler", "compiler", toolchain.version, facts=compiler),
+    ]
+    engine_component = _make("library", _ENGINE, engine.kind, version, facts=tree)
     bill = {
         "bomFormat": "CycloneDX",
         "specVersion": "1.6",
         "version": 1,
         "metadata": {
-            "tools": {
-                "components": [
-                    _make("application", "tool:megtrim", "megtrim", megtrim),
-                    _make(
-                        "application",
-                        "tool:compiler",
-                        "compiler",
-                        toolchain.version,
-                        facts=compiler,
-                    ),
-                ]
-            },
+            "tools": {"components": tools},
             "component": _describe_release(contents),
         },
-        "components": [
-            *artifacts,
-            _make("library", _ENGINE, engine.kind, version, facts=tree),
-            *third_parties,
-        ],
+        "components": [*artifacts, engine_component, *third_parties],
         "dependencies": [{"ref": ref, "dependsOn": refs} for ref, refs in links.items()],
     }
     return dump(bill)

@@ -114,10 +114,11 @@ def compare_rebuild(
     own stays.
     """
     assert found.contents is not None
-    causes = _compare_causes(found.contents, session)
-    version = f"megtrim is another: {megtrim} here, {found.megtrim} in the release"
-    files = _compare_files(found, session, megtrim=megtrim, by_other_device=by_other_device)
-    return (*causes, *((version,) if found.megtrim != megtrim else ()), *files)
+    lines = list(_compare_causes(found.contents, session))
+    if found.megtrim != megtrim:
+        lines.append(f"megtrim is another: {megtrim} here, {found.megtrim} in the release")
+    lines += _compare_files(found, session, megtrim=megtrim, by_other_device=by_other_device)
+    return tuple(lines)
 
 
 def _compare_causes(contents: ReleaseContents, session: Session) -> Iterator[str]:
@@ -187,7 +188,7 @@ def _read_program(folder: Path, artifact: ReleaseArtifact, keep: KeepSet) -> Tri
         return None  # of a machine whose functions megtrim cannot read
     shipped = read_linked(folder / artifact.path)
     path = locate_left_out(artifact.name)
-    left_out = tuple[str, ...]()
+    left_out: tuple[str, ...] = ()
     if (folder / path).is_file():
         text = read_text(
             folder / path, most_bytes=LARGEST_DOCUMENT, expected="a part of a release", shown=path

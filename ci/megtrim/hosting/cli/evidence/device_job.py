@@ -168,14 +168,10 @@ def _open(
     if kind not in (*NEAR, *device_kinds.KINDS):
         msg = f"device {job.asked.name}: this megtrim knows no kind {kind!r}"
         raise InputError(msg, hint="is the kit on the runner that of the build job?")
+    passed = (*PASSED, *_FOR_THE_WAY)
+    env = {name: value for name, value in processes.env.items() if name in passed}
     around = DeviceDefaults(
-        processes=ProcessRunner(
-            {
-                name: value
-                for name, value in processes.env.items()
-                if name in (*PASSED, *_FOR_THE_WAY)
-            }
-        ),
+        processes=ProcessRunner(env),
         scratch=job.work / "runs",
         machine=bundle.machine,
         sysroot=Path(bundle.sysroot) if bundle.sysroot else None,

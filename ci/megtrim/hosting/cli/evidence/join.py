@@ -182,7 +182,9 @@ def links(env: Mapping[str, str], run_url: str, artifact: str) -> Links:
 
 
 def _expect_apart(order: _JoinRequest, results: Path) -> None:
-    given = [results, *order.folders, *([order.proofs.parent] if order.proofs else [])]
+    given = [results, *order.folders]
+    if order.proofs:
+        given.append(order.proofs.parent)
     if order.to.resolve() in [each.resolve() for each in given]:
         msg = f"--to {order.to}: found what the report is to be made from, expected another folder"
         raise InputError(msg, hint="name a new folder with --to")

@@ -165,10 +165,9 @@ def pack(options: Options, asked: str | None, proofs: Path | None, per_job: int,
 def _describe_bundle(bundle: Bundle) -> str:
     timed = bundle.purpose is JobPurpose.TIME
     asked = len(bundle.contests if timed else bundle.scenarios)
-    proven = len(bundle.proven)
     noun = "contest" if timed else "scenario"
-    text = count(asked, noun)
-    return f"{text} to {bundle.purpose} on devices" + (f", {proven} already proven" * bool(proven))
+    text = f"{count(asked, noun)} to {bundle.purpose} on devices"
+    return f"{text}, {len(bundle.proven)} already proven" if bundle.proven else text
 
 
 def describe_jobs(

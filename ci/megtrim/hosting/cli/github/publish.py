@@ -61,7 +61,10 @@ class _Problems:
         # A runner takes commands from every line of a log, and parts of these are foreign.
         safe = "\n  ".join(one_line(line, most=1000) for line in text.splitlines())
         self._lines.append(safe)
-        (self._console.warn if warn else self._console.say)(safe)
+        if warn:
+            self._console.warn(safe)
+        else:
+            self._console.say(safe)
 
     def page(self) -> str:
         return block("\n".join(self._lines), limit=10_000) if self._lines else ""
