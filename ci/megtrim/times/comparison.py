@@ -210,11 +210,13 @@ def summarize_stages(result: ContestResult, contestant: str) -> tuple[StageTime,
         test = scipy.stats.quantile_test(times_ms, q=0, p=0.5)
         low, high = map(float, test.confidence_interval(_CONFIDENCE))
         spread = float(scipy.stats.median_abs_deviation(times_ms, scale="normal"))
+        lower_ms = min(low, median_ms) if math.isfinite(low) else 0.0
+        upper_ms = max(high, median_ms) if math.isfinite(high) else None
         time = StageTime(
             stage=stage,
             median_ms=median_ms,
-            lower_ms=min(low, median_ms) if math.isfinite(low) else 0.0,
-            upper_ms=max(high, median_ms) if math.isfinite(high) else None,
+            lower_ms=lower_ms,
+            upper_ms=upper_ms,
             processes=len(times_ms),
             spread=spread / median_ms,
             by_run_length=result.by_run_length,

@@ -92,24 +92,25 @@ def make_performance(
     criterion: Criterion,
     inconclusive: Literal["fail", "warn"],
 ) -> Performance:
-    adjusted = adjust_p_values(
-        {
-            _key(outcome): find_p_value(*outcome.held)
-            for outcome in outcomes
-            if outcome.held is not None and outcome.held[0].rival is not None
-        }
-    )
+    p_values = {
+        _key(outcome): find_p_value(*outcome.held)
+        for outcome in outcomes
+        if outcome.held is not None and outcome.held[0].rival is not None
+    }
+    adjusted = adjust_p_values(p_values)
     since = {_key(each): each for each in outcomes if each.subject.startswith(SINCE_PREFIX)}
     own = [outcome for outcome in outcomes if not outcome.trims and _key(outcome) not in since]
+    rows = []
+    for outcome in own:
+        since_base = since.get(f"{outcome.scenario} {SINCE_PREFIX}{outcome.subject}")
+        rows.append(_row(outcome, since_base, adjusted))
+    trimming = [outcome for outcome in outcomes if outcome.trims]
     return Performance(
         threshold=criterion.threshold,
         floor_ms=criterion.floor_ms,
         inconclusive=inconclusive,
-        rows=tuple(
-            _row(each, since.get(f"{each.scenario} {SINCE_PREFIX}{each.subject}"), adjusted)
-            for each in own
-        ),
-        trimming=tuple(_trimming_rows([each for each in outcomes if each.trims], adjusted)),
+        rows=tuple(rows),
+        trimming=tuple(_trimming_rows(trimming, adjusted)),
     )
 
 
@@ -117,8 +118,10 @@ def show_again(
     invocation: Invocation, scenario: str, subject: str, *, emulated: bool = False
 ) -> str:
     asked = TRIMMING if subject.startswith(TRIMMING_PREFIX) else subject
-    words = ("--experiment", asked, "--scenario", scenario, "--again")
-    return invocation.again(Stage.PERF.verb, *words, *(("--emulated",) * emulated))
+    words: tuple[str, ...] = ("--experiment", asked, "--scenario", scenario, "--again")
+    if emulated:
+        words = (*words, "--emulated")
+    return invocation.again(Stage.PERF.verb, *words)
 
 
 def status_of_failure(failure: MegtrimError | None) -> PerformanceStatus:
@@ -200,6 +203,8 @@ def _trimming_rows(
         read = [read_outcome(each, adjusted, Reference.PLAIN) for each in mine]
         worst = min(read, key=lambda each: _WORST_FIRST.index(each.status))
         measured = [result.measured for result in results if result.measured]
+        samples = [sample for each in measured for sample in each.samples]
+        conditions = dict.fromkeys(line for each in measured for line in each.conditions)
         yield TrimmingRow(
             scenario=id_,
             cpu_class=mine[0].cpu_class,
@@ -209,8 +214,8 @@ def _trimming_rows(
             status=worst.status,
             reason=worst.reason,
             variants=tuple(_variants(mine, read)),
-            left_out=count_left_out(sample for one in measured for sample in one.samples),
-            conditions=tuple(dict.fromkeys(line for one in measured for line in one.conditions)),
+            left_out=count_left_out(samples),
+            conditions=tuple(conditions),
             time_s=sum(each.time_s for each in measured),
             reproduce=mine[0].reproduce,
         )
@@ -285,6 +290,8 @@ def _find_outcome(task: Task, session: Session) -> ContestOutcome:
     failed = session.results.failed
     cause = next((need for need in (task.id, *task.needs) if need in failed), "")
     artifact = applications.name_of(scenario, request)
+    emulated = session.services.device(scenario).kind in EMULATED
+    reproduce = show_again(request.invocation, scenario.id, subject, emulated=emulated)
     return ContestOutcome(
         scenario=scenario.id,
         cpu_class=scenario.cpu_class.name,
@@ -294,10 +301,5 @@ def _find_outcome(task: Task, session: Session) -> ContestOutcome:
         failure=failed.get(cause),
         sizes=list_program_sizes(artifact, session),
         base=request.base,
-        reproduce=show_again(
-            request.invocation,
-            scenario.id,
-            subject,
-            emulated=session.services.device(scenario).kind in EMULATED,
-        ),
+        reproduce=reproduce,
     )

@@ -146,18 +146,20 @@ def describe_contest(
     variant = trimmed_variant(task)
     artifact = applications.name_of(scenario, session.request)
     sizes = list_program_sizes(artifact, session) if variant else {}
+    reference = Variant.BASE if compares_with_base(task) else Variant.PLAIN
     try:
+        bound_to = binding(named_inputs(task, session)) if contest else _NO_BINDING
         return BundleContest(
             id=task.name,
             scenario=scenario.id,
             cpu_class=scenario.cpu_class.name,
-            binding=binding(named_inputs(task, session)) if contest else _NO_BINDING,
+            binding=bound_to,
             contest=contest,
             unheld=unheld,
             reason=clean_line(reason),
             artifact=artifact,
             cpu_features=list_needed_features(task),
-            reference=Variant.BASE if compares_with_base(task) else Variant.PLAIN,
+            reference=reference,
             rival=Variant(variant or Variant.PLAIN),
             sizes=tuple((Variant(name), count) for name, count in sizes.items()),
         )

@@ -130,14 +130,19 @@ def markdown(rows: Sequence[NeighbourResult]) -> str:
 
 
 def _matrix(scenario: str, rows: tuple[NeighbourResult, ...]) -> Matrix:
-    levels = next((tuple(e.level for e in row.levels) for row in rows if row.levels), ())
     applying = [row.levels for row in rows if row.levels]
-    counts = [sum(row[at].works for row in applying) for at in range(len(levels))]
+    levels = tuple(level.level for level in applying[0]) if applying else ()
+    counts = []
+    shares = []
+    for at in range(len(levels)):
+        working = sum(row[at].works for row in applying)
+        counts.append(f"{working} of {len(applying)}")
+        shares.append(f"{100 * working / len(applying):.1f}%")
     return Matrix(
         scenario=scenario,
         levels=tuple(map(one_line, levels)),
-        counts=tuple(f"{count} of {len(applying)}" for count in counts),
-        shares=tuple(f"{100 * count / len(applying):.1f}%" for count in counts),
+        counts=tuple(counts),
+        shares=tuple(shares),
         lines=tuple(_row(row, levels) for row in rows),
     )
 

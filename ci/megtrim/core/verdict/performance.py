@@ -252,7 +252,9 @@ def performance_checks(
         status = check_status(row.status, performance.inconclusive)
         urgent = status not in (CheckStatus.PASS, CheckStatus.SKIPPED)
         searching = isinstance(row, PerformanceRow) and row.experiment in _SEARCHING
-        unproven = row.status is PerformanceStatus.INCONCLUSIVE
+        hint = _HINTS.get(row.status, "")
+        if searching and row.status is PerformanceStatus.INCONCLUSIVE:
+            hint = _SEARCHES
         yield Check(
             id=f"{CheckKind.LATENCY}:{row.subject}",
             kind=CheckKind.LATENCY,
@@ -260,7 +262,7 @@ def performance_checks(
             status=status,
             text=_text(row),
             detail="\n".join(_detail(row)) if urgent else "",
-            hint=_SEARCHES if searching and unproven else _HINTS.get(row.status, ""),
+            hint=hint,
             time_s=row.time_s,
             file=place.file,
             line=place.line,

@@ -124,7 +124,7 @@ class DataBranch:
     def _commit(self, entries: Sequence[HistoryEntry], tip: str) -> str:
         with tempfile.TemporaryDirectory(prefix="megtrim-history-") as scratch:
             env = {"GIT_INDEX_FILE": str(Path(scratch, "index"))}
-            self._ask("read-tree", *([tip] if tip else ["--empty"]), env=env)
+            self._ask("read-tree", tip or "--empty", env=env)
             before = self._ask("write-tree", env=env).strip()
             for entry in entries:
                 content = Path(scratch, "entry.json")
@@ -136,8 +136,9 @@ class DataBranch:
         if tip and tree == before:
             return tip
         parents = ("-p", tip) if tip else ()
-        more = len(entries) - 1
-        message = f"Add {_name_of(entries[0])}" + f" and {more} more" * (more > 0)
+        message = f"Add {_name_of(entries[0])}"
+        if len(entries) > 1:
+            message += f" and {len(entries) - 1} more"
         return self._ask("commit-tree", tree, *parents, "-m", message).strip()
 
     def _push(self, commit: str) -> bool:

@@ -72,5 +72,8 @@ def milliseconds(time_ms: float) -> str:
     """Show at least four digits that count: ``5.213``, ``1,821``."""
     if time_ms >= 1000:
         return f"{time_ms:,.0f}"
-    digits = 1 if time_ms >= 100 else 2 if time_ms >= 10 else 3
-    return f"{time_ms:.{digits}f}"
+    if time_ms >= 100:
+        return f"{time_ms:.1f}"
+    if time_ms >= 10:
+        return f"{time_ms:.2f}"
+    return f"{time_ms:.3f}"

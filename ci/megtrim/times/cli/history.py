@@ -166,24 +166,21 @@ def compare(selector: HistorySelector, first: str, second: str, as_json: bool) -
 
 def _show_ratios(found: Sequence[PerformanceRow]) -> str:
     head = ("scenario", "contestant", "stage", "device", "A ms", "B ms", "B / A", "interval")
-    rows = [
-        (
-            row.scenario,
-            row.experiment,
-            ratio.stage,
-            row.device,
-            *(f"{time.median_ms:.3f}" for time in row.times),
-            f"{ratio.ratio:.3f}",
-            f"{ratio.lower:.3f} to {ratio.upper:.3f}" + " *" * (ratio.different is Answer.YES),
-        )
-        for row in found
-        for ratio in row.ratios
-    ]
+    rows = []
+    for row in found:
+        medians = [f"{time.median_ms:.3f}" for time in row.times]
+        for ratio in row.ratios:
+            interval = f"{ratio.lower:.3f} to {ratio.upper:.3f}"
+            if ratio.different is Answer.YES:
+                interval += " *"
+            names = (row.scenario, row.experiment, ratio.stage, row.device)
+            rows.append((*names, *medians, f"{ratio.ratio:.3f}", interval))
     lines = align_columns(head, rows, head[:4]) if rows else ["no row of both to compare"]
     if rows:
         lines += ["", f"{_METHOD} *: the interval does not hold 1."]
-    lines += [
-        f"note: {note}" for note in sorted({note for row in found for note in row.conditions})
-    ]
-    lost = (f"{row.subject} on {row.device}: {row.reason}" for row in found if not row.ratios)
-    return "\n".join([*lines, *(f"not compared: {each}" for each in lost)])
+    notes = {note for row in found for note in row.conditions}
+    lines += [f"note: {note}" for note in sorted(notes)]
+    for row in found:
+        if not row.ratios:
+            lines.append(f"not compared: {row.subject} on {row.device}: {row.reason}")
+    return "\n".join(lines)

@@ -90,14 +90,14 @@ def _lines(experiment: Experiment, found: Surroundings, width: int) -> list[str]
     answers = {model: why or "can run" for model, why in _reasons(experiment, found).items()}
     if len({*answers.values()}) == 1:
         answers = {"here": next(iter(answers.values()))}
-    pairs = [
-        ("needs", ", ".join(describe_needs(experiment))),
-        *(("step", describe_step(step)) for step in experiment.steps),
+    pairs = [("needs", ", ".join(describe_needs(experiment)))]
+    pairs += [("step", describe_step(step)) for step in experiment.steps]
+    pairs += [
         ("processes", _describe_processes(experiment)),
         ("makes", ", ".join(experiment.makes)),
         ("changes", describe_effects(experiment)),
-        *answers.items(),
     ]
+    pairs += answers.items()
     lines = [f"{experiment.name:<{width}}  {experiment.title}"]
     return lines + [f"    {label}: {text}" for label, text in pairs if text]
 

@@ -77,9 +77,9 @@ def inputs(task: Task, session: Session) -> dict[str, str]:
 def work(task: Task, session: Session, folder: Path) -> Use:
     scenario = scenario_of(task)
     config = session.request.config
-    works = dict[str, Work]()
+    works: dict[str, Work] = {}
     memory = None
-    reasons = dict[str, str]()
+    reasons: dict[str, str] = {}
     with _note(reasons, "work"):
         works = _count(scenario, session, _VARIANTS) if config.work else works
     with _note(reasons, "memory"):

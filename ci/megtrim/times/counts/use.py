@@ -64,7 +64,7 @@ def parse_blocks(data: bytes, *, source: str) -> Blocks:
         msg = f"{source}: found another text than the plugin writes, which ends in {last[:40]!a}"
         raise InputError(msg, hint="count it again")
     program: list[tuple[int, Count]] = []
-    others = defaultdict[str, Count](Count)
+    others: defaultdict[str, Count] = defaultdict(Count)
     for place, instructions, accesses, file in (each.groups() for each in found if each):
         count = Count(int(instructions), int(accesses))
         if file is None:
@@ -91,7 +91,7 @@ def name_functions(blocks: Blocks, table: FunctionTable, code: int) -> dict[str,
         if function.address not in starts or not starts[function.address].size_bytes:
             starts[function.address] = function
     places = [*starts]
-    named = defaultdict[str, Count](Count, blocks.others)
+    named: defaultdict[str, Count] = defaultdict(Count, blocks.others)
     for offset, count in blocks.program:
         at = bisect_right(places, code + offset) - 1
         near = starts[places[at]] if at >= 0 else None
@@ -120,15 +120,19 @@ def join_repeats(
     every = sorted(set().union(*repeats))
     seen = {name: {each.get(name, Count()) for each in repeats} for name in every}
     # Less work by more iterations is waiting, too, however often it repeats.
-    steady = {n: min(each) for n, each in seen.items() if len(each) == 1 and min(min(each)) >= 0}
-    varying = {
-        name: Range(
-            smallest=max(0, min(each.instructions for each in seen[name])),
-            largest=max(0, *(each.instructions for each in seen[name])),
+    steady: dict[str, Count] = {}
+    varying: dict[str, Range] = {}
+    for name in every:
+        counts = seen[name]
+        smallest = min(counts)
+        if len(counts) == 1 and min(smallest) >= 0:
+            steady[name] = smallest
+            continue
+        instructions = [count.instructions for count in counts]
+        varying[name] = Range(
+            smallest=max(0, min(instructions)),
+            largest=max(0, *instructions),
         )
-        for name in every
-        if name not in steady
-    }
     return Work(
         key=key,
         functions={name: count for name, count in steady.items() if any(count)},

@@ -80,15 +80,14 @@ def make_commands(
             msg = f"{experiment.name}: {describe_unknown(missing)}"
             raise InputError(msg, hint="`megtrim perf list` shows what this engine can run")
         counts = (Flag("warmup_iter", str(step.warmups)), Flag("iter", str(count)))
+        words = [*extra, *render_flags(flags, dialect)]
+        if step.dumps:
+            words += ["--layout-transform-dump", files.dumped_model]
+        words += render_flags(counts, dialect)
         arguments = ProgramArguments(
             program=files.program,
             model=files.model if step.model is ModelFile.ORIGINAL else files.dumped_model,
-            arguments=(
-                *extra,
-                *render_flags(flags, dialect),
-                *(("--layout-transform-dump", files.dumped_model) if step.dumps else ()),
-                *render_flags(counts, dialect),
-            ),
+            arguments=tuple(words),
             inputs=files.inputs,
             threads=1 if backend is Backend.CUDA else threads,
             algo_cache=None if step.cache is CacheUse.NONE else files.algo_cache,

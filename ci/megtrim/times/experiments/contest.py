@@ -192,15 +192,15 @@ class ContestResult(Value):
 
 
 def name_files(side: str, *, inputs: Mapping[str, str]) -> StepFiles:
+    files = []
+    for place, (name, suffix) in enumerate(sorted(inputs.items())):
+        files.append((name, f"input{place}{suffix}"))
     return StepFiles(
         program=f"{side}-program",
         model="model.mge",
         dumped_model=f"{side}-dumped.mge",
         algo_cache=f"{side}-algo.cache",
-        inputs=tuple(
-            (name, f"input{place}{suffix}")
-            for place, (name, suffix) in enumerate(sorted(inputs.items()))
-        ),
+        inputs=tuple(files),
     )
 
 

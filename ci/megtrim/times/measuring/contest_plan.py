@@ -94,14 +94,17 @@ def find_files(task: Task, session: Session) -> ContestFiles:
     variant = trimmed_variant(task)
     reference = BASE if compares_with_base(task) else PLAIN
     rival = dict(list_trimmed(session.request.config))[variant] if variant else PLAIN
-    inputs = scenario.settings.inputs
+    request = session.request
+    builds = session.results.done
+    programs = {
+        Side.REFERENCE: applications.program(scenario, request, builds[reference]),
+        Side.RIVAL: applications.program(scenario, request, builds[rival]),
+    }
+    inputs = {name: request.path(path) for name, path in scenario.settings.inputs.items()}
     return ContestFiles(
-        programs={
-            side: applications.program(scenario, session.request, session.results.done[build])
-            for side, build in ((Side.REFERENCE, reference), (Side.RIVAL, rival))
-        },
-        model=session.request.path(scenario.model.file),
-        inputs={name: session.request.path(path) for name, path in inputs.items()},
+        programs=programs,
+        model=request.path(scenario.model.file),
+        inputs=inputs,
         cache=cache_of(scenario, session) if variant else None,
     )
 

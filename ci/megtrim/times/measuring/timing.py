@@ -103,6 +103,7 @@ class _Measurement:
         except ContestEnded as ended:
             status = ended.status
             reason = ended.message
+        time_s = time.monotonic() - self._began_s
         return ContestResult(
             status=status,
             reason=reason,
@@ -110,7 +111,7 @@ class _Measurement:
             by_run_length=len(self._lengths) > 1,
             outputs=self._outputs,
             conditions=tuple(self._conditions),
-            time_s=time.monotonic() - self._began_s,
+            time_s=time_s,
             program_time_s=self._runs.program_time_s,
         )
 

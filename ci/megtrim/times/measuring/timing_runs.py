@@ -149,8 +149,9 @@ class ContestRuns:
         expect_not_killed(self._machine, run)
         if ending(run) is RunOutcome.PASSED:
             return run
-        said = error_message(run.stderr) or error_message(run.stdout)
-        ended = f"it ended with {run.rc} ({ending(run)})" + f": {said}" * bool(said)
+        ended = f"it ended with {run.rc} ({ending(run)})"
+        if said := error_message(run.stderr) or error_message(run.stdout):
+            ended += f": {said}"
         if run.timed_out:
             ended = f"it did not end within {self._timeout_s:g} s"
         raise ContestEnded(PerformanceStatus.FAILED, f"{contestant.name}: {ended}")
@@ -247,16 +248,18 @@ def plan_turns(
         raise ValueError(msg)
     generator = np.random.default_rng(seed)
     in_order = sorted(contestants)
-    return [
-        Turn(
-            round_number=number,
-            position=position,
-            contestant=in_order[index],
-            cpus=()
-            if len(cpus) <= width
-            else tuple(sorted(cpus[(number + step) % len(cpus)] for step in range(width))),
-            padding_bytes=int(generator.integers(LARGEST_PADDING_BYTES)),
-        )
-        for number in range(rounds)
-        for position, index in enumerate(generator.permutation(len(in_order)))
-    ]
+    turns = []
+    for number in range(rounds):
+        bound: tuple[int, ...] = ()
+        if len(cpus) > width:
+            bound = tuple(sorted(cpus[(number + step) % len(cpus)] for step in range(width)))
+        for position, index in enumerate(generator.permutation(len(in_order))):
+            turn = Turn(
+                round_number=number,
+                position=position,
+                contestant=in_order[index],
+                cpus=bound,
+                padding_bytes=int(generator.integers(LARGEST_PADDING_BYTES)),
+            )
+            turns.append(turn)
+    return turns

@@ -42,9 +42,12 @@ def order_of(
     neighbour: Neighbour, scenario: Scenario, session: Session, program: Path, folder: Path
 ) -> RunSpec:
     own = make_run_spec(scenario, session, program, cache=cache_of(scenario, session))
+    model = own.model
+    if neighbour.model is not None:
+        model = session.request.path(neighbour.model)
     return replace(
         own,
-        model=own.model if neighbour.model is None else session.request.path(neighbour.model),
+        model=model,
         without_model=neighbour.model is None,
         arguments=neighbour.arguments,
         threads=neighbour.threads,

@@ -57,11 +57,12 @@ from megtrim.times.neighbours.requests import Neighbour, NeighbourKind
 def inputs(task: Task, session: Session) -> dict[str, str]:
     scenario = scenario_of(task)
     tried = neighbour_plan.near(scenario, session)
-    return _run_inputs(scenario, session) | {
-        **{f"neighbour {each.name}": repr(each) for each in tried},
-        "other dumps": " ".join(sha256_file(session.request.path(p)) for p in scenario.model.also),
-        **_profile_inputs(scenario, session),
-    }
+    named = _run_inputs(scenario, session)
+    for neighbour in tried:
+        named[f"neighbour {neighbour.name}"] = repr(neighbour)
+    dumps = [sha256_file(session.request.path(path)) for path in scenario.model.also]
+    named["other dumps"] = " ".join(dumps)
+    return named | _profile_inputs(scenario, session)
 
 
 def work(task: Task, session: Session, folder: Path) -> NeighboursResult:
@@ -253,15 +254,18 @@ def _level(
     seen = run_on(lease, replace(spec, program=build.program, with_rest=build.with_rest))
     note(build.level, seen)
     outcome, text = judge_outcome(wanted, plain, seen)
+    works = outcome is NeighbourOutcome.SAME
+    if wanted.complains and outcome is NeighbourOutcome.REFUSED:
+        works = True
+    needs: tuple[str, ...] = ()
+    if outcome is NeighbourOutcome.TRAPPED:
+        needs = build.needs(lease, wanted.spec, seen.run)
     return NeighbourLevel(
         level=build.level,
         outcome=outcome,
-        works=outcome is NeighbourOutcome.SAME
-        or (wanted.complains and outcome is NeighbourOutcome.REFUSED),
+        works=works,
         text=text,
-        needs=build.needs(lease, wanted.spec, seen.run)
-        if outcome is NeighbourOutcome.TRAPPED
-        else (),
+        needs=needs,
         time_s=seen.run.wall_s,
     )
 

@@ -181,7 +181,7 @@ def _compare_newest(key: _TimeKey, sides: Sequence[_Measured], *, only: str) -> 
         status=PerformanceStatus.INCONCLUSIVE,
         times=(before, after),
         ratios=(ratio,),
-        conditions=("another engine",) * (run.engine != other.engine),
+        conditions=("another engine",) if run.engine != other.engine else (),
     )
 
 

@@ -42,18 +42,22 @@ def make_runs(verdict: Verdict, facts: NightFacts) -> tuple[HistoryRun, ...]:
         if row.device:
             by_device.setdefault((row.device, row.cpu_class), []).extend(_make_rows(row))
     digest = verdict.engine.digest
-    return tuple(
-        HistoryRun(
+    if not _SHA256.fullmatch(digest):
+        digest = _sha256(digest)
+    runs = []
+    for (name, _), of_device in sorted(by_device.items()):
+        last_of_each = {(row.scenario, row.experiment): row for row in of_device}
+        run = HistoryRun(
             job=facts.job,
             commit=facts.commit,
             measured_at=facts.measured_at,
             device=_identify(name, machines.get(name)),
-            engine=digest if _SHA256.fullmatch(digest) else _sha256(digest),
+            engine=digest,
             method=METHOD,
-            rows=tuple({(each.scenario, each.experiment): each for each in found}.values()),
+            rows=tuple(last_of_each.values()),
         )
-        for (name, _), found in sorted(by_device.items())
-    )
+        runs.append(run)
+    return tuple(runs)
 
 
 def add_history(verdict: Verdict, runs: Sequence[HistoryRun]) -> Verdict:
@@ -93,6 +97,8 @@ def _make_row(
         reason = reason or _NO_TIME
     elif not isinstance(row, PerformanceRow):
         status = status_of(ratios)
+    left_out = [replace(each, reason=_fit(each.reason)) for each in row.left_out[:_MOST_REMARKS]]
+    ratios = tuple(replace(ratio, name=_shorten(ratio.name)) for ratio in ratios)
     return PerformanceRow(
         scenario=_fit(row.scenario),
         cpu_class=_fit(row.cpu_class),
@@ -102,10 +108,8 @@ def _make_row(
         status=status,
         reason=_fit(reason) if reason else "",
         times=times,
-        ratios=tuple(replace(ratio, name=_shorten(ratio.name)) for ratio in ratios),
-        left_out=tuple(
-            replace(each, reason=_fit(each.reason)) for each in row.left_out[:_MOST_REMARKS]
-        ),
+        ratios=ratios,
+        left_out=tuple(left_out),
         conditions=tuple(map(_fit, row.conditions[:_MOST_REMARKS])),
         time_s=row.time_s,
     )
@@ -114,13 +118,14 @@ def _make_row(
 def _show(series: Series, cpu_class: str) -> HistorySeries:
     in_order = sorted(series.points, key=lambda point: point.measured_at)
     points = {point.date: point for point in in_order}
-    changes = {change.point.date: change.ratio.ratio for change in series.changes}
+    ratios = {change.point.date: change.ratio.ratio for change in series.changes}
+    changes = [ChangePoint(date=day, ratio=ratio) for day, ratio in sorted(ratios.items())]
     return HistorySeries(
         scenario=series.key.scenario,
         cpu_class=cpu_class,
         experiment=series.key.contestant,
         points=tuple(points[day] for day in sorted(points)),
-        changes=tuple(ChangePoint(date=day, ratio=changes[day]) for day in sorted(changes)),
+        changes=tuple(changes),
     )
 
 

@@ -225,11 +225,15 @@ def _reproduce(rows: tuple[Row, ...], record: RegressionRecord) -> Iterator[str]
             f"megtrim stage build --committed --config {config} --out {_BASE_FOLDER}-out",
         ]
         compared = f" --base {_BASE_FOLDER}-out"
-    commands = dict.fromkeys(
-        command(row.reproduce, limit=_LONGEST_COMMAND) + compared * isinstance(row, PerformanceRow)
-        for row in rows
-        if row.reproduce
-    )
+    commands: list[str] = []
+    for row in rows:
+        if not row.reproduce:
+            continue
+        text = command(row.reproduce, limit=_LONGEST_COMMAND)
+        if isinstance(row, PerformanceRow):
+            text += compared
+        if text not in commands:
+            commands.append(text)
     if commands:
-        text = "\n".join([*prepare, *[*commands][:_MOST_COMMANDS]])
+        text = "\n".join([*prepare, *commands[:_MOST_COMMANDS]])
         yield f"### To see it again\n\n{block(text, limit=5 * _LONGEST_COMMAND)}"

@@ -140,7 +140,8 @@ def markdown_summary(performance: Performance) -> str:
         f"- {_SIGNS[row.status]} {STATUS_WORDS[row.status]}: {code(row.subject)}"
         for row in urgent[:10]
     ]
-    return "\n".join((f"**{prose(summarize(performance))}**", *(("", *lines) if lines else ())))
+    title = f"**{prose(summarize(performance))}**"
+    return "\n".join((title, "", *lines)) if lines else title
 
 
 def markdown(performance: Performance) -> Iterator[str]:
@@ -184,16 +185,20 @@ def _cells(
     ratios: Sequence[RatioResult],
     performance: Performance,
 ) -> TimeCells:
-    last = times[-1] if times else None
+    processes = ""
+    if times:
+        processes = f"{times[-1].processes} processes, spread {times[-1].spread:.1%}"
+    answers = []
+    for ratio in ratios:
+        subject = f"{ratio.stage} against {one_line(ratio.name) or ratio.against}"
+        answers.append(
+            f"{subject}: different: {ratio.different}, over the threshold: {ratio.exceeds}"
+        )
     return TimeCells(
         names=names,
         numbers=numbers,
-        answers=tuple(
-            f"{ratio.stage} against {one_line(ratio.name) or ratio.against}: "
-            f"different: {ratio.different}, over the threshold: {ratio.exceeds}"
-            for ratio in ratios
-        ),
-        processes=f"{last.processes} processes, spread {last.spread:.1%}" if last else "",
+        answers=tuple(answers),
+        processes=processes,
         word=STATUS_WORDS[row.status],
         chip=str(check_status(row.status, performance.inconclusive)),
         sign=_SIGNS[row.status],
@@ -264,25 +269,25 @@ def properties(performance: Performance) -> dict[str, str]:
         values = {f"{subject}.status": str(row.status)}
         for name, time in row.named_times:
             prefix = f"{subject}.{one_line(name)}"
-            values |= {
-                f"{prefix}.median_ms": f"{time.median_ms:.6g}",
-                f"{prefix}.lower_ms": f"{time.lower_ms:.6g}",
-                f"{prefix}.upper_ms": "" if time.upper_ms is None else f"{time.upper_ms:.6g}",
-                f"{prefix}.processes": str(time.processes),
-                f"{prefix}.spread": f"{time.spread:.4g}",
-            }
+            values[f"{prefix}.median_ms"] = f"{time.median_ms:.6g}"
+            values[f"{prefix}.lower_ms"] = f"{time.lower_ms:.6g}"
+            values[f"{prefix}.upper_ms"] = _show_bound(time.upper_ms)
+            values[f"{prefix}.processes"] = str(time.processes)
+            values[f"{prefix}.spread"] = f"{time.spread:.4g}"
         for name, ratio in row.named_ratios:
             prefix = f"{subject}.{ratio.stage}.against {one_line(name)}"
-            values |= {
-                f"{prefix}.ratio": f"{ratio.ratio:.6g}",
-                f"{prefix}.lower": f"{ratio.lower:.6g}",
-                f"{prefix}.upper": "" if ratio.upper is None else f"{ratio.upper:.6g}",
-                f"{prefix}.different": str(ratio.different),
-                f"{prefix}.exceeds": str(ratio.exceeds),
-            }
+            values[f"{prefix}.ratio"] = f"{ratio.ratio:.6g}"
+            values[f"{prefix}.lower"] = f"{ratio.lower:.6g}"
+            values[f"{prefix}.upper"] = _show_bound(ratio.upper)
+            values[f"{prefix}.different"] = str(ratio.different)
+            values[f"{prefix}.exceeds"] = str(ratio.exceeds)
         texts = (f"{name}{value}" for name, value in values.items())
         room -= sum(_WORST_ESCAPE * len(text.encode()) + _TAGS_BYTES for text in texts)
         if room < 0:
             break
         found |= values
     return found
+
+
+def _show_bound(bound: float | None) -> str:
+    return "" if bound is None else f"{bound:.6g}"
