@@ -143,8 +143,10 @@ def _apt(processes: ProcessRunner, *words: str, settings: Path | None = None) ->
 def _demand(outcome: CompletedCommand) -> None:
     if outcome.ok:
         return
-    said = (outcome.stderr or outcome.stdout).strip().splitlines()
-    why = "it took too long" if outcome.timed_out else (said[-1] if said else "no message")
+    lines = (outcome.stderr or outcome.stdout).strip().splitlines()
+    why = lines[-1] if lines else "no message"
+    if outcome.timed_out:
+        why = "it took too long"
     msg = f"virtual phone: {' '.join(outcome.argv[:2])} ended with {outcome.rc}: {why}"
     raise InfrastructureFailure(msg, hint="is the mirror reachable? another: --mirror")
 

@@ -95,14 +95,24 @@ class Invocation(Value):
             ("--engine", self.engine),
             ("--image", self.image),
         )
-        given = (word for option, value in named if value for word in (option, value))
-        return (*given, *(("--no-docker",) * self.no_docker))
+        words: list[str] = []
+        for option, value in named:
+            if value:
+                words += [option, value]
+        if self.no_docker:
+            words.append("--no-docker")
+        return tuple(words)
 
     @property
     def options(self) -> tuple[str, ...]:
-        mode = ("--committed",) * self.committed + ("--quick",) * self.quick
-        device = ("--device", self.device) if self.device else ()
-        return (*self.place, *mode, *device)
+        words = list(self.place)
+        if self.committed:
+            words.append("--committed")
+        if self.quick:
+            words.append("--quick")
+        if self.device:
+            words += ["--device", self.device]
+        return tuple(words)
 
     def again(self, verb: str, *words: str) -> str:
         """Traces from other machines need the whole chain, so with them it is ``trim``."""

@@ -301,9 +301,10 @@ def _numbers(row: Row) -> str:
     else:
         shown = list(times)
         ordered = list(row.named_ratios)
-    parts = [f"{name} {each.median_ms:.4g} ms" for name, each in shown]
+    parts = ["emulated"] if row.emulated else []
+    parts += [f"{name} {each.median_ms:.4g} ms" for name, each in shown]
     parts += [f"ratio to {name} {ratio_with_interval(each)}" for name, each in ordered]
-    return ", ".join((*(("emulated",) * row.emulated), *parts))
+    return ", ".join(parts)
 
 
 def _detail(row: Row) -> Iterator[str]:

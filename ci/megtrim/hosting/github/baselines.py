@@ -182,8 +182,10 @@ class _Search:
             return False
         if find_at(run, "head_repository", "id") != event.repository_id:
             return False
-        by_hand = stored.branch == event.default_branch
-        if find_at(run, "event") not in ("push", *(("schedule", "workflow_dispatch") * by_hand)):
+        events = ["push"]
+        if stored.branch == event.default_branch:
+            events += ["schedule", "workflow_dispatch"]
+        if find_at(run, "event") not in events:
             return False
         # A run for a tag is listed as one for a branch of that name.
         head = fetch_head(self._api, event.repository, stored.branch)
