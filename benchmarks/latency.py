@@ -111,11 +111,12 @@ class Compared:
 def compare(before: Run, after: Run, again: Run, *, seconds: float, rounds: int) -> Compared:
     """Time the three in turns; ``again`` is the same program as ``before``."""
     share = _enough(before, seconds)
+    runs = (before, after, again)
     turns: tuple[list[Turn], list[Turn], list[Turn]] = ([], [], [])
     for number in range(rounds):
         # Nobody is always the first, or always behind the same one.
         for place in _ORDERS[number % len(_ORDERS)]:
-            run = (before, after, again)[place]
+            run = runs[place]
             turns[place].append(_turn(run, share, backwards=number % 2 == 1))
     first, second, third = turns
     return Compared(
@@ -141,8 +142,9 @@ def ratio(pairs: Sequence[tuple[float, float]]) -> Ratio:
         msg = "more iterations took no more time: give them more --seconds"
         raise SystemExit(msg)
     ratios = [after / before for before, after in pairs]
-    # A round alone has no quarters.
-    low, median, high = statistics.quantiles(ratios * (1 + (len(ratios) == 1)), method="inclusive")
+    if len(ratios) == 1:
+        ratios *= 2  # a round alone has no quarters
+    low, median, high = statistics.quantiles(ratios, method="inclusive")
     return Ratio(median=median, low=low, high=high)
 
 

@@ -61,9 +61,12 @@ def normal(body: str, *, causes: bool = False, exact: bool = False) -> str:
     ``causes`` leaves the causes of growth in, which must be the same with any compiler; ``exact``
     leaves all sizes in, which must be those of one.
     """
-    rules = _OF_A_RUN
+    rules = list(_OF_A_RUN)
     if not exact:
-        rules = (*_OF_A_COMPILER, *(() if causes else _CAUSES), *_OF_A_RUN, *_SIZES)
+        rules = list(_OF_A_COMPILER)
+        if not causes:
+            rules += _CAUSES
+        rules += [*_OF_A_RUN, *_SIZES]
     for pattern, word in rules:
         body = re.sub(pattern, word, body, flags=re.MULTILINE)
     return body.rstrip("\n") + "\n"

@@ -144,7 +144,7 @@ def introduce(caller: Path, kit_sha: str, *, history: bool = False) -> None:
     if not history:
         text = leave_history_out(text)
     first, *others = text.split("with: {config: ")
-    assert len(others) == 1 + ("size-history.yml" in text)
+    assert len(others) == (2 if "size-history.yml" in text else 1)
     given = f"with: {{kit-repository: {KIT}, kit-sha: {kit_sha}, config: "
     text = given.join((first, *others))
     if caller.name in ("megtrim.yml", "megtrim-night.yml"):

@@ -100,8 +100,9 @@ def run(
 
     def work(share: Sequence[Case]) -> str:
         numbers = ",".join(str(case.number) for case in share)
-        words = (CASES, numbers, *(("--short",) if in_short else ()))
-        argv = (sys.executable, "-m", "faults", *words)
+        argv: tuple[str, ...] = (sys.executable, "-m", "faults", CASES, numbers)
+        if in_short:
+            argv = (*argv, "--short")
         env = {"PYTHONPATH": os.pathsep.join((str(TESTS), str(TESTS.parent / "ci")))}
         command = Command(argv=argv, env=env, timeout_s=_LANE_S, on_line=heard)
         done = ProcessRunner(os.environ).run(command)

@@ -147,10 +147,10 @@ class Repository:
 
     def add_sides(self, base: Mapping[str, str], *sides: Mapping[str, str]) -> None:
         """Make ``base``, and ``ours`` and ``theirs`` and ``third`` from it."""
-        names = ("ours", "theirs", "third")[: len(sides)]
-        self.add(
-            {"base": ("", base), **{n: ("base", s) for n, s in zip(names, sides, strict=True)}}
-        )
+        commits: dict[str, tuple[str, Mapping[str, str]]] = {"base": ("", base)}
+        for name, side in zip(("ours", "theirs", "third"), sides, strict=False):
+            commits[name] = ("base", side)
+        self.add(commits)
 
     def merge(self, ours: str, *others: str) -> CompletedCommand:
         """Check out a branch, and merge others one by one; return how the last one went."""

@@ -194,8 +194,9 @@ def _losing(source: str) -> Callable[..., Edits]:
 
     def lossy(data: bytes, *names: Any, **how: Any) -> Edits:
         found = edits(data, *names, **how)
-        planted = how["source"].endswith(f"/opr/{source}.cpp.o")
-        return [*found, *(_left_out(data) if planted else ())]
+        if how["source"].endswith(f"/opr/{source}.cpp.o"):
+            return [*found, *_left_out(data)]
+        return found
 
     return lossy
 

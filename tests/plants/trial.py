@@ -147,7 +147,9 @@ def _try(plant: Plant, tree: Path, settings: Settings, stop: threading.Event) ->
 def _run_tests(
     tests: Sequence[str], tree: Path, settings: Settings, stop: threading.Event, *, first_only: bool
 ) -> CompletedCommand:
-    options = ("-q", "--tb=no", "-p", "no:cacheprovider", *(("-x",) if first_only else ()))
+    options = ["-q", "--tb=no", "-p", "no:cacheprovider"]
+    if first_only:
+        options.append("-x")
     scratch = ("--basetemp", str(tree.parent / "tmp"))
     # The copy's code wins over the package that is installed; a lane that cannot run must fail.
     path = os.pathsep.join((str(tree / "ci"), str(tree / "tests")))

@@ -47,7 +47,8 @@ class MadeLog:
 
     def times(self) -> list[str]:
         load = f"{self._prefix(51)}load model: {self.load_ms:.3f}ms"
-        return [load, *(self._old_times() if self.form.old else self._new_times())]
+        times = self._old_times() if self.form.old else self._new_times()
+        return [load, *times]
 
     def _prefix(self, line: int) -> str:
         return f"[20 20:42:51 @:{line}] " if self.form is Form.LOGGED else ""

@@ -55,7 +55,9 @@ class Forge:
 
     def push(self, files: Mapping[str, str | bytes | None], *, branch: str, message: str) -> str:
         heads = self.code.git("for-each-ref", "--format=%(refname:short)", "refs/heads").split()
-        base = "" if not heads else branch if branch in heads else "main"
+        base = branch if branch in heads else "main"
+        if not heads:
+            base = ""
         sha = self.code.commit(files, message=message, branch=branch, base=base)
         self.know(sha)
         self.api.set_head(branch, sha)
@@ -235,7 +237,9 @@ def serve_git(root: Path, settings: Path) -> dict[str, str]:
 
 
 def _listed(job: Job, run_id: int) -> dict[str, Any]:
-    status = "completed" if job.conclusion else "in_progress" if job.taken else "queued"
+    status = "in_progress" if job.taken else "queued"
+    if job.conclusion:
+        status = "completed"
     now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     return {
         "id": abs(hash(job.name)) % 10**9,

@@ -170,7 +170,10 @@ def make_miniature(
     own = _LITE_HAS if which is Generation.LITE else _SDK_HAS
     for source, target in (_BOTH_HAVE | own).items():
         _copy(_SOURCES / source, folder / target)
-    for patch in (*BOTH, *(SDK if which is Generation.SDK else ())):
+    patches = [*BOTH]
+    if which is Generation.SDK:
+        patches += SDK
+    for patch in patches:
         _apply(patch, folder / (_BOTH_HAVE | own)[patch.part])
     if which is Generation.SDK:
         (folder / _SDK_MAIN).rename(folder / "sdk/load-and-run/main.cpp")

@@ -244,16 +244,18 @@ def test_a_round_stays_on_one_cpu_or_on_neighbours() -> None:
 
 def make_result(ratio: float, *, rounds: int = 40) -> ContestResult:
     noise = random.Random(1)
-    samples = [
-        replace(
+    contestants = (("baseline", 10.0), ("fast-run-cache", 10 * ratio))
+    samples = []
+    for sample in make_samples(rounds):
+        contestant, time_ms = contestants[sample.position]
+        timed = replace(
             sample,
-            contestant=("baseline", "fast-run-cache")[sample.position],
+            contestant=contestant,
             prepare_ms=1.0,
             warm_ups_ms=(3.0, 2.0),
-            iterations_ms=(10 * (1.0, ratio)[sample.position] * noise.uniform(0.998, 1.002),),
+            iterations_ms=(time_ms * noise.uniform(0.998, 1.002),),
         )
-        for sample in make_samples(rounds)
-    ]
+        samples.append(timed)
     return ContestResult(status=PerformanceStatus.MEASURED, samples=tuple(samples))
 
 

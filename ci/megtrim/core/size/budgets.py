@@ -19,7 +19,6 @@ from megtrim.core.size.rows import BudgetRow
 from megtrim.libs.util.errors import InputError
 from megtrim.libs.util.value import Value
 from megtrim.libs.util.wording import count
-from megtrim.times.counts.use import Use
 
 if TYPE_CHECKING:
     from megtrim.core.config.model import Budget, Waiver

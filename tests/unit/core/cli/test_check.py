@@ -278,7 +278,8 @@ def test_model_show_of_what_is_no_model(shell: Shell, name: str, share: float) -
     whole = path.read_bytes()
     path.unlink()  # the recorded one is read-only, and so is its copy
     if share:
-        path.write_bytes(b"\x1b[31m" * (share < 0.5) + whole[: int(len(whole) * share)])
+        start = b"\x1b[31m" if share < 0.5 else b""
+        path.write_bytes(start + whole[: int(len(whole) * share)])
     else:
         os.mkfifo(path)
 

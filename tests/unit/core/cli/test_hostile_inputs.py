@@ -129,7 +129,9 @@ def _find_paths() -> Iterator[tuple[str, ...]]:
 
 
 def _fill(each: click.Parameter, asked: click.Parameter) -> str:
-    value = "PATH" if each is asked else "a" * 64 if "sha" in str(each.name) else "x"
+    value = "a" * 64 if "sha" in str(each.name) else "x"
+    if each is asked:
+        value = "PATH"
     if isinstance(each.type, click.Choice):
         value = str(each.type.choices[0])
     if isinstance(each.type, click.types.IntParamType | click.IntRange):

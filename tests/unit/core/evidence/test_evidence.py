@@ -239,7 +239,8 @@ def test_proofs_that_are_none_are_refused(
     tmp_path: Path, entry: Evidence | None, found: str
 ) -> None:
     path = tmp_path / "evidence.json"
-    path.write_text(dump(proofs(evidence(), *([entry] if entry else []))), encoding="utf-8")
+    entries = [evidence(), entry] if entry else [evidence()]
+    path.write_text(dump(proofs(*entries)), encoding="utf-8")
     if entry is None:
         assert load_proofs(path).entries == (evidence(),)
         return

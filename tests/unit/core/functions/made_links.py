@@ -136,7 +136,9 @@ def calling(
         steps = (4 * (names.index(to) - at) - place for place, to in enumerate(calls.get(name, ())))
         words = (struct.pack("<I", first | (step & 0x3FFFFFF)) for step in steps)
         content += b"".join(words).ljust(16, b"\x1f")
-    placed = [*enumerate(names), *([(1, alias)] if alias else [])]
+    placed = list(enumerate(names))
+    if alias:
+        placed.append((1, alias))
     data = linked([Symbol(name=each, at=16 * at, size=16) for at, each in placed], code=content)
     return parse_code(data, parse_table(data, source="x"), source="x")
 

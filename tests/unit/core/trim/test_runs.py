@@ -1,3 +1,4 @@
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
@@ -221,8 +222,9 @@ def test_a_build_that_fails_is_the_products_failure(
 ) -> None:
     noted: list[RunResult] = []
     asked = make_spec(tmp_path, text, search=search)
+    run: Callable[..., object] = tracing.search if search else tracing.trace
     with pytest.raises(ProductFailure) as caught:
-        (tracing.search if search else tracing.trace)(ID, asked, FakeDevice(), noted.append)
+        run(ID, asked, FakeDevice(), noted.append)
 
     assert caught.value.message.startswith(said)
     assert len(noted) == 1

@@ -523,7 +523,7 @@ def test_evidence_bears_the_machine_that_ran_it(place: Place) -> None:
         @contextmanager
         def reserve(self) -> Iterator[FakeDevice]:
             name = next(turns)
-            yield (Dead if name == "dead" else FakeDevice)(name=name)
+            yield Dead(name=name) if name == "dead" else FakeDevice(name=name)
 
     found = run(job, lambda: Pool(name="pool", retries=2), Console(place.said))
 

@@ -35,7 +35,7 @@ def elf(
     for name in needed:
         offsets.append(len(strings))
         strings += (name.encode() if isinstance(name, str) else name) + b"\0"
-    count = 2 + bool(loader)
+    count = 3 if loader else 2
     begin = 64 + 56 * count
     interp = loader.encode() + b"\0"
     strings_at = begin + len(interp)

@@ -108,6 +108,8 @@ def make_spec(
     said: list[str] | None = None,
 ) -> DeviceSpec:
     env = {"MEGTRIM_STATE": str(tmp_path / "state"), "PATH": "/usr/bin:/bin"}
+    if said is None:
+        said = []
     return spec_of(
         ProcessRunner(env),
         tmp_path / "runs",
@@ -115,5 +117,5 @@ def make_spec(
         cpu_class="armv82",
         timeouts=timeouts,
         now=now,
-        say=(said if said is not None else []).append,
+        say=said.append,
     )

@@ -267,7 +267,8 @@ def rebuild(
 def test_it_is_built_again(
     shell: Shell, monkeypatch: pytest.MonkeyPatch, device: str | None, said: str
 ) -> None:
-    answer, asked = rebuild(shell, monkeypatch, *(("--device", device) if device else ()))
+    words = ("--device", device) if device else ()
+    answer, asked = rebuild(shell, monkeypatch, *words)
 
     assert answer.status == 0
     assert answer.out.endswith(said)

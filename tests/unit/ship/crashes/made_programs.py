@@ -117,6 +117,7 @@ def tombstone(
     name = {4: "SIGILL", 5: "SIGTRAP", 6: "SIGABRT", 11: "SIGSEGV"}[signal]
     tail = f" (offset 0x{offset:x})" if offset else ""
     tail += f" (BuildId: {build_id})" if build_id else ""
+    heading = ["memory map (3 entries):"] if maps else []
     lines = [
         "*** *** *** *** *** *** *** *** *** *** *** *** *** *** *** ***",
         "Build fingerprint: 'example/phone/phone:11/AAAA.200000.001/1:user/release-keys'",
@@ -129,7 +130,7 @@ def tombstone(
         "backtrace:",
         *(f"      #{n:02} pc {at:016x}  {file}{tail}" for n, (at, file) in enumerate(frames)),
         "",
-        *(["memory map (3 entries):"] if maps else []),
+        *heading,
         *maps,
         "--- --- --- --- --- --- --- --- --- --- --- --- --- --- --- ---",
         "pid: 4711, tid: 4711, name: main  >>> com.example.app <<<",

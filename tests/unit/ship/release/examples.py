@@ -232,9 +232,11 @@ def write_release(
         ReleaseFile(path=f"bin/{NAME}", source=made.shipped, sha256=sha256),
         *(from_text(path, each) for path, each in documents().items() if path.startswith("share/")),
         from_text(CONFIG_PATH, render_config(library="", programs=[NAME])),
-        *([ReleaseFile(path=f"symbols/{NAME}", source=made.shipped, sha256=sha256)] * symbols),
-        *([from_text(locate_left_out(NAME), text)] * bool(text)),
     ]
+    if symbols:
+        files.append(ReleaseFile(path=f"symbols/{NAME}", source=made.shipped, sha256=sha256))
+    if text:
+        files.append(from_text(locate_left_out(NAME), text))
     write_folder(seal_files(said, files, stages=STAGES, megtrim="0.1.0"), folder)
     return folder
 

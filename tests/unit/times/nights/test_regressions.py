@@ -268,7 +268,8 @@ def test_no_run_of_nights_is_judged_wrongly(nights: list[PerformanceRow | None])
     issues: dict[int, KnownIssue] = {}
     truth = False
     for place, found in enumerate(nights):
-        tonight = night(*(() if found is None else (found,)), run=place + 1)
+        rows = () if found is None else (found,)
+        tonight = night(*rows, run=place + 1)
         truth = (truth or found is SLOW) and found is not FAST
         for _ in range(2):  # every job is repeated
             for action in plan_actions(tonight, issues.values()):

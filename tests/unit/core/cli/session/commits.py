@@ -77,7 +77,9 @@ class Team:
     def start(self, files: dict[str, str] | None = None) -> str:
         self.folder.mkdir(parents=True)
         self.git("init", "--quiet", "--initial-branch=main", ".")
-        for path, text in (FILES if files is None else files).items():
+        if files is None:
+            files = FILES
+        for path, text in files.items():
             write(self.folder / path, text)
         return self.commit("add", "--all")
 

@@ -61,7 +61,8 @@ def prepared(
     tmp_path: Path, name: str, data: bytes | None = None, *, config: str = CONFIG, **changes: Any
 ) -> tuple[Session, Task, Path]:
     kind = KINDS[name]
-    base = (linked if name == "functions" else built)(tmp_path, config=config)
+    open_base = linked if name == "functions" else built
+    base = open_base(tmp_path, config=config)
     scenario = next(all_scenarios(base.request.config))
     files = {name: kind.data if data is None else data}
     if kind.module is profile:

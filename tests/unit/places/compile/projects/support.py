@@ -99,12 +99,14 @@ def make_spec(
     minimum_size: bool = True,
     toolchain: str = "host",
 ) -> BuildSpec:
+    if header is None:
+        header = SCOPED if variant is Variant.REDUCED else {}
     return engine.make_spec(
         variant,
         replace(TOOLCHAIN, kind=toolchain),
         targets=("load_and_run",),
         minimum_size=minimum_size,
-        header=(SCOPED if variant is Variant.REDUCED else {}) if header is None else header,
+        header=header,
     )
 
 

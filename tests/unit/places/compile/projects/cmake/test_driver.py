@@ -279,7 +279,7 @@ def test_which_failure_a_build_is(
         driver.run(job, processes, lambda *_: None)
 
     assert message in caught.value.message
-    assert len(calls.read_text(encoding="utf-8").splitlines()) == 1 + bool(script)
+    assert len(calls.read_text(encoding="utf-8").splitlines()) == (2 if script else 1)
     if error is ProductFailure:
         assert caught.value.hint == f"the whole log is {job.log}"
         assert caught.value.title.endswith(": a.cpp:1:1: error: no" if script else "")
