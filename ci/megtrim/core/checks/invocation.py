@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Literal
 
-from megtrim.core.checks.statuses import CheckKind
+from megtrim.core.checks.statuses import CheckKind, CheckStatus
 from megtrim.core.config.config_id import DEFAULT_CONFIG, split, suffix_of
 from megtrim.core.config.units import WORK
 from megtrim.libs.util.value import Value
@@ -236,6 +236,28 @@ def suggest_next(
         limit = -(-size_bytes * _ROOM // (100 * 1024))
         return f"set a budget, in {file}: budgets: [{{artifact: {artifact}, max: {limit} KiB}}]"
     return f"export it: {invocation.again('export', name_export(results, artifact))}"
+
+
+_OF_BYTES = (CheckKind.SIZE, CheckKind.GROWTH)
+_OF_SCENARIOS = (CheckKind.TRAP, CheckKind.TRACE)
+
+
+def suggest_after(
+    kind: CheckKind, status: CheckStatus, invocation: Invocation, reproduce: str
+) -> str:
+    """Say what follows a trim whose worst check is this one; empty if nothing can be typed.
+
+    ``reproduce``: the command that does what was checked once more.
+    """
+    if status is CheckStatus.INFRASTRUCTURE and reproduce:
+        return f"try it again: {reproduce}"
+    if status is not CheckStatus.FAIL:
+        return ""
+    if kind in _OF_BYTES:
+        return f"see what its bytes are for: {invocation.again('size prices')}"
+    if kind is CheckKind.KEEP_SET or (kind in _OF_SCENARIOS and invocation.committed):
+        return f"if the change is meant, accept it: {invocation.accept()}"
+    return f"mend that, and trim again: {invocation.again('trim')}"
 
 
 def name_export(results: str, artifact: str) -> str:

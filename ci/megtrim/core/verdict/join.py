@@ -1,9 +1,10 @@
 """Joins the results of the stages into one verdict, with a reason for each check."""
 
 from collections.abc import Mapping
-from dataclasses import fields
+from dataclasses import fields, replace
 
 from megtrim.core.checks.check import Check
+from megtrim.core.checks.invocation import suggest_after
 from megtrim.core.checks.statuses import CheckKind, CheckStatus, ScenarioStatus, VerdictKind, decide
 from megtrim.core.config.problems import Place
 from megtrim.core.config.units import format_bytes
@@ -11,6 +12,7 @@ from megtrim.core.proof.results import scenario_checks
 from megtrim.core.size.rows import ArtifactSizes, budget_checks
 from megtrim.core.verdict.model import Verdict, VerdictFacts
 from megtrim.core.verdict.performance import performance_checks, summarize
+from megtrim.core.verdict.wording import list_urgent
 from megtrim.libs.util.wording import count
 
 
@@ -19,6 +21,8 @@ class VerdictInputs(VerdictFacts):
     expired: frozenset[str] = frozenset()
     """Ids of unverified scenarios whose last proof is older than allowed."""
     checks: tuple[Check, ...] = ()
+    advises: bool = False
+    """A person reads it, who is told what to do next; ``next`` is what follows a pass."""
 
 
 def join(facts: VerdictInputs) -> Verdict:
@@ -28,12 +32,18 @@ def join(facts: VerdictInputs) -> Verdict:
     shown["devices"] = tuple(sorted(facts.devices, key=lambda device: device.name))
     shown["scenarios"] = tuple(sorted(facts.scenarios, key=lambda scenario: scenario.id))
     shown["next"] = facts.next if verdict is VerdictKind.PASS else ""
-    return Verdict(
+    made = Verdict(
         **shown,
         verdict=verdict,
         headline=_headline(facts, checks),
         checks=checks,
     )
+    urgent = list_urgent(made)
+    if not (facts.advises and urgent):
+        return made
+    worst = urgent[0]
+    following = suggest_after(worst.kind, worst.status, facts.invocation, worst.reproduce)
+    return replace(made, next=following)
 
 
 def _list_checks(facts: VerdictInputs) -> tuple[Check, ...]:

@@ -53,7 +53,7 @@ class VerdictFacts(Value):
     programs: tuple[str, ...] = ()
     """Paths at which `megtrim trim` leaves what ships; empty: other machines have them."""
     next: str = ""
-    """What a person does next, with the command or the line for it; empty: unless it passed."""
+    """What a person does next, with the command or the line for it; empty: nothing is known."""
 
 
 class Verdict(VerdictFacts):

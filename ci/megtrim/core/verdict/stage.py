@@ -158,6 +158,7 @@ def work(task: Task, session: Session, folder: Path) -> VerdictResult:
         warnings=_warnings(session),
         programs=_list_final_programs(session),
         next=_suggest_next(session),
+        advises=_advises(session),
         invocation=session.request.invocation,
         places=places,
         expired=find_expired(proofs, allowed_s=config.verify.max_age_s),
@@ -182,10 +183,14 @@ def _list_final_programs(session: Session) -> tuple[str, ...]:
     return tuple(f"{final}/bin/{name}" for name, _ in trimmed)
 
 
+def _advises(session: Session) -> bool:
+    return bool(session.request.final) and not session.request.options.traces
+
+
 def _suggest_next(session: Session) -> str:
     request = session.request
     programs = list_trimmed(size_result(session.results))
-    if not (request.final and programs) or request.options.traces:
+    if not (programs and _advises(session)):
         return ""
     name, size = programs[0]
     changed = request.committed_keep_set not in (None, digest_committed(request.loaded))
