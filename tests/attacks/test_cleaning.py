@@ -3,7 +3,7 @@
 import os
 import shutil
 from collections.abc import Callable
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 import pytest
 
@@ -17,6 +17,7 @@ from megtrim.lab.evidence.bundle import BUNDLE_FILE
 from megtrim.lab.jobs import pack
 from megtrim.libs.util.errors import InputError
 from megtrim.places.compile.projects.cmake.driver import is_build_tree
+from megtrim.places.compile.sources import fetch
 from megtrim.places.devices.local import open_scratch
 from megtrim.ship.release.archive import from_text, write_folder
 from support.megtrim_cli import SAMPLE
@@ -224,6 +225,57 @@ def test_runs_of_a_person_are_called_like_ours(project: Path) -> None:
     with pytest.raises(InputError, match="runs: found a folder"), open_scratch(project / "runs"):
         pass
     assert {name: read(project)[name] for name in before} == before
+
+
+def test_a_run_of_a_person_is_kept_among_ours(shell: Shell, project: Path) -> None:
+    """In a folder of runs with a marker, where a run was cut off, too."""
+    cut_off = project / "runs/run-999999-x"
+    with open_scratch(project / "runs"):
+        put(project, "runs/run-999999-b/c", "runs/run-1-a/b", "runs/run-999999-x/trace")
+        (project / "runs/.run-999999-x").touch()
+    Store(project).ensure("build", "plain", {}, lambda _: Nothing(), Nothing)
+    mine = ("runs/run-999999-b/c", "runs/run-1-a/b")
+
+    with open_scratch(project / "runs") as run:
+        put(run, "trace")
+        assert not cut_off.exists()
+    assert not run.exists()
+    put(project, "runs/run-999999-x/trace")
+    (project / "runs/.run-999999-x").touch()
+    shell("clean", "--out", ".", "--all").expect(0)
+
+    left = read(project / "runs")
+    assert {*left} == {name.removeprefix("runs/") for name in mine}
+
+
+def test_results_hide_no_file_of_a_project(project: Path) -> None:
+    for folder, hides in (("", False), ("out", True)):
+        Store(project / folder).ensure("build", "plain", {}, lambda _: Nothing(), Nothing)
+        assert (project / folder / ".gitignore").exists() is hides
+
+
+SUBMODULES: dict[str, Callable[[Path], None]] = {
+    "a repository": lambda folder: put(folder, ".git/config", "src/mine.cpp"),
+    "files": lambda folder: put(folder, "notes.txt"),
+    "a file": lambda folder: put(folder.parent, folder.name),
+    "a work tree of another": lambda folder: (
+        put(folder, "a.cpp"),
+        (folder / ".git").write_text("gitdir: /elsewhere/.git/worktrees/engine\n", "utf-8"),
+    )[0],
+    "a marker of results": lambda folder: put(folder, ".made-by-megtrim", "notes.txt"),
+}
+
+
+@pytest.mark.parametrize("leave", SUBMODULES.values(), ids=SUBMODULES)
+def test_a_submodule_is_fetched_over_work_of_a_person(
+    project: Path, leave: Callable[[Path], None]
+) -> None:
+    leave(project / "third_party/engine")
+    before = read(project)
+    for shared in (None, project / "base/third_party/engine"):
+        with pytest.raises(InputError, match="that megtrim did not fetch"):
+            fetch._clear(project, PurePosixPath("third_party/engine"), shared)
+    assert read(project) == before
 
 
 def test_locks_of_a_person(shell: Shell, project: Path) -> None:

@@ -38,7 +38,7 @@ from megtrim.core.chain.result_store import (
 from megtrim.libs.util import owned_folders
 from megtrim.libs.util.errors import InputError
 from megtrim.libs.util.files import MEMORY, guard_write, load_text, read_object
-from megtrim.libs.util.owned_folders import LOCKS, MARKER, RUN_PREFIX
+from megtrim.libs.util.owned_folders import LOCKS, MARKER
 from megtrim.libs.util.value import Value
 from megtrim.places.compile.projects.cmake.driver import is_build_tree
 
@@ -57,7 +57,7 @@ class Leftover(Value):
     current: bool = False
     """A result of this megtrim, which a run of it may take."""
     nested: bool = False
-    """The marker is that of the folder above."""
+    """A run's, whose marker is beside it."""
 
     @property
     def lock(self) -> str:
@@ -105,8 +105,7 @@ def _list_whole(folder: Path, owner: str) -> Iterator[Leftover]:
             listed = owned_folders.read_listed(path) or final.list_former(path) or ()
             yield Leftover(root=folder, path=path, what=path.name, files=(*listed, MARKER))
         elif path.name == RUNS_FOLDER and owned_folders.is_owned(path, owner):
-            runs = (run for run in _list_folders(path) if run.name.startswith(RUN_PREFIX))
-            for run in runs:
+            for run in owned_folders.list_runs(path):
                 yield Leftover(root=folder, path=run, what="run, cut off", nested=True)
             yield Leftover(root=folder, path=path, what=path.name, files=(MARKER,))
         elif path.name in _WHOLE and owned_folders.is_owned(path, owner):
@@ -141,7 +140,9 @@ def remove(leftover: Leftover, say: Callable[[str], None]) -> bool:
         if _read_use(path) != leftover.used_ns or not (leftover.files or marked):
             return False
         with guard_write(path):
-            if leftover.files:
+            if leftover.nested:
+                owned_folders.remove_run(path)
+            elif leftover.files:
                 owned_folders.remove_files(path, leftover.files)
             else:
                 shutil.rmtree(path)

@@ -8,6 +8,7 @@ import errno
 import json
 import os
 import secrets
+import shutil
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
@@ -108,6 +109,33 @@ def _holds_locks(folder: Path) -> bool:
 def is_empty_lock(file: Path) -> bool:
     plain = file.is_file() and not file.is_symlink()
     return plain and file.suffix == ".lock" and file.stat().st_size == 0
+
+
+def mark_run(run: Path) -> None:
+    """Leave the marker of a run's folder beside it: programs see all that is inside."""
+    _marker_of(run).touch()
+
+
+def list_runs(runs: Path) -> list[Path]:
+    """Return the folders of runs that were begun here, and not those only called so."""
+    found = (marker.with_name(marker.name[1:]) for marker in runs.glob(f".{RUN_PREFIX}*-*"))
+    return sorted(run for run in found if not run.is_symlink())
+
+
+def remove_run(run: Path) -> None:
+    if run.is_dir():
+        shutil.rmtree(run)
+    forget_run(run)
+
+
+def forget_run(run: Path) -> None:
+    """Remove the marker of a run whose folder is gone."""
+    if not os.path.lexists(run):
+        _marker_of(run).unlink(missing_ok=True)
+
+
+def _marker_of(run: Path) -> Path:
+    return run.with_name(f".{run.name}")
 
 
 def refuse(path: Path) -> InputError:

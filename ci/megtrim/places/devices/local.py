@@ -142,15 +142,21 @@ def open_scratch(scratch: Path) -> Iterator[Path]:
     try:
         scratch.mkdir(parents=True, exist_ok=True)
         owned_folders.claim(scratch, owned_folders.claim_results(scratch.with_name(LOCKS)))
-        for left in scratch.glob(f"{RUN_PREFIX}*-*"):
+        for left in owned_folders.list_runs(scratch):
             holder = left.name.split("-")[1]
             if holder.isdigit() and not is_there(int(holder)):
-                shutil.rmtree(left, ignore_errors=True)
+                with suppress(OSError):
+                    owned_folders.remove_run(left)
         folder = tempfile.TemporaryDirectory(dir=scratch, prefix=f"{RUN_PREFIX}{os.getpid()}-")
+        run = Path(folder.name)
+        owned_folders.mark_run(run)
     except OSError as error:
         raise _make_scratch_error(scratch, error) from None
-    with folder as name:
-        yield Path(name)
+    try:
+        with folder:
+            yield run
+    finally:
+        owned_folders.forget_run(run)
 
 
 def _make_scratch_error(scratch: Path, error: OSError) -> InfrastructureFailure:

@@ -92,6 +92,7 @@ def test_each_task_keeps_what_its_last_run_had(shell: Shell, out: Path) -> None:
 def test_all_leaves_nothing(shell: Shell, out: Path) -> None:
     leave(out / "arm64", "build/plain", "a", at_ns=1)
     touch(Store(out).claim("runs") / "run-1-a/output")
+    touch(out / "runs/.run-1-a")
     touch(Store(out).claim("ccache") / "a")
     for name in ("last-pass.json", "arm64/pass-before.json", "against.json"):
         (out / name).write_text('{"version": 1, "artifacts": {}}', encoding="utf-8")

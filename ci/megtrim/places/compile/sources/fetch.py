@@ -6,15 +6,17 @@ must come from a repository that the trusted tree names at the same level, or th
 names. A level whose commit the trusted tree has, too, needs no other word.
 """
 
+import os
 import shutil
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path, PurePosixPath
 
 from megtrim.libs.util.errors import InputError
+from megtrim.libs.util.input_files import kind_at
 from megtrim.libs.util.process import ProcessRunner
 from megtrim.libs.util.value import Value
-from megtrim.places.compile.sources.git import SourceRepository, Tree
+from megtrim.places.compile.sources.git import GIT, SourceRepository, Tree, is_made, is_work_tree
 from megtrim.places.compile.sources.gitmodules import (
     FILE,
     RepositoryPattern,
@@ -134,11 +136,10 @@ class SourceFetch:
 
     def _repository(self, path: PurePosixPath) -> SourceRepository:
         request = self._request
-        _clear(request.project, path)
-        if request.shared is not None:
-            shared = SourceRepository(request.shared / path, self._processes)
-            if (shared.folder / ".git").is_dir():
-                return shared
+        shared_folder = request.shared / path if request.shared is not None else None
+        _clear(request.project, path, shared_folder)
+        if shared_folder is not None and (shared_folder / GIT).is_dir():
+            return SourceRepository(shared_folder, self._processes)
         repository = SourceRepository(request.project / path, self._processes)
         repository.make()
         return repository
@@ -207,7 +208,7 @@ def _allowed_url(module: Submodule, near: RepositoryUrl, trust: Trust) -> Reposi
     raise InputError(msg, hint=hint)
 
 
-def _clear(project: Path, path: PurePosixPath) -> None:
+def _clear(project: Path, path: PurePosixPath, shared: Path | None) -> None:
     place = project
     for part in path.parts:
         place /= part
@@ -215,9 +216,19 @@ def _clear(project: Path, path: PurePosixPath) -> None:
             msg = f"{place}: found a symbolic link, expected the folder of a submodule"
             raise InputError(msg)
     try:
+        if not os.path.lexists(place):
+            return
+        if not (is_made(place) or (shared is not None and is_work_tree(place, shared))):
+            _expect_empty(place)
         # What an earlier job left here may have settings that start programs.
-        if place.exists():
-            shutil.rmtree(place)
+        shutil.rmtree(place)
     except OSError as error:
         msg = f"{place} cannot be removed: {error.strerror}"
         raise InputError(msg) from None
+
+
+def _expect_empty(place: Path) -> None:
+    if not place.is_dir() or any(place.iterdir()):
+        msg = f"{place}: found {kind_at(place) or 'a file'} that megtrim did not fetch"
+        hint = "keep what you need of it elsewhere, and remove it: the submodule is fetched there"
+        raise InputError(msg, hint=hint)

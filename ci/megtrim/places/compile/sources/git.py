@@ -16,6 +16,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from megtrim.libs.util.errors import InfrastructureFailure, InputError
+from megtrim.libs.util.files import write_atomically
+from megtrim.libs.util.input_files import read_text
+from megtrim.libs.util.owned_folders import MARKER
 from megtrim.libs.util.process import Command, CompletedCommand, ProcessRunner
 from megtrim.libs.util.value import Value
 from megtrim.places.compile.sources.gitmodules import FILE, LARGEST_BYTES, RepositoryUrl
@@ -76,6 +79,8 @@ _ADVICE = (
 )
 """What git adds to whatever ssh said, also where no one was asked for any rights."""
 
+GIT = ".git"
+_MOST_GIT_BYTES = 8_192
 _LINK_MODE = "160000"
 _FILE_MODES = ("100644", "100755")
 _BRANCH_TIMEOUT_S = 30.0
@@ -111,6 +116,20 @@ class Tree(Value):
     modules: str
 
 
+def is_made(folder: Path) -> bool:
+    """Tell whether :meth:`SourceRepository.make` made a repository; git is not asked."""
+    return (folder / GIT).is_dir() and (folder / GIT / MARKER).is_file()
+
+
+def is_work_tree(folder: Path, repository: Path) -> bool:
+    """Tell whether a folder was added to a repository as a work tree; git is not asked."""
+    try:
+        leads_to = read_text(folder / GIT, most_bytes=_MOST_GIT_BYTES, expected="a work tree")
+    except (OSError, InputError):
+        return False
+    return leads_to.startswith(f"gitdir: {repository.absolute() / GIT}/worktrees/")
+
+
 class SourceRepository:
     def __init__(self, folder: Path, processes: ProcessRunner) -> None:
         self.folder = folder
@@ -123,6 +142,7 @@ class SourceRepository:
             msg = f"{self.folder} cannot be made: {error.strerror}"
             raise InputError(msg, hint="nothing else may be where a submodule belongs") from None
         self._ask("init", "--quiet", "--template=", "--initial-branch=main", ".")
+        write_atomically(self.folder / GIT / MARKER, "megtrim fetched this submodule\n")
 
     def has(self, commit: str) -> bool:
         return self._run("cat-file", "-e", f"{commit}^{{commit}}").ok

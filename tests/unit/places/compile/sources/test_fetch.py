@@ -187,8 +187,7 @@ def test_what_an_earlier_job_left_is_removed(world: World) -> None:
     assert str(engine) == world.forge.url("engine")
     assert trusted_url(request, tree, PurePosixPath("src")) is None
     left = request.project / ENGINE
-    left.mkdir(exist_ok=True)
-    world.forge.git("init", "--quiet", str(left))
+    world.fetch(world.base)
     world.forge.git("-C", str(left), "config", "core.fsmonitor", "touch pwned")
     (left / "old.cpp").touch()
 
