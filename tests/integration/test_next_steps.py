@@ -1,6 +1,6 @@
 """Every next step that is printed is typed, twice in a row: it works, or is not printed again.
 
-In a fresh tree of git, which one trim is made in: each case spoils it, asks, and types the answer.
+In a fresh tree of git with one trim, which each case spoils. The same tree shows what only looks.
 """
 
 import re
@@ -14,193 +14,237 @@ import click
 import pytest
 
 from megtrim.core.cli.main import main
-from megtrim.libs.util.errors import EXIT_BUG, InputError
 from megtrim.libs.util.process import Command, CompletedCommand, ProcessRunner
-from support.megtrim_cli import SAMPLE, Project, run_megtrim
+from support.megtrim_cli import SAMPLE, KeepFolder, Project, run_megtrim
 from support.source_forge import GIT_ENV
 
 pytestmark = [pytest.mark.chain]
 
 MODEL = "tiny-mobile"
 SCENARIO = f"{MODEL}/default@any"
+KEEP_SET = f"megtrim/keepset/{SCENARIO}.json"
+OTHER = "other.sample"
 PROCESSES = ProcessRunner(GIT_ENV)
 _VERBS = "|".join(main.list_commands(click.Context(main)))
-_TYPED = re.compile(rf"\bmegtrim (?:{_VERBS})\b(?:'[^']*'|[^`;,\n'])*|\bgit add [^\n]*")
+_TYPED = re.compile(rf"\bmegtrim (?:{_VERBS})\b(?:'[^']*'|[^`;,\n'])*|: git add [^\n]*")
 _SAID = re.compile(r"^(?:next: | {2,}|megtrim: ).*", re.MULTILINE)
 """Lines of next steps and hints; others show what was done."""
-_WITHOUT_A_VALUE = re.compile(r"\b[A-Z]{4,}\b|…")
-"""A name for the reader to replace."""
+_FOR_THE_READER = re.compile(r"\b[A-Z]{4,}\b|…")
+"""A name to replace."""
 
 
 def find_printed(ended: CompletedCommand) -> Iterator[str]:
     for line in _SAID.findall(f"{ended.stdout}\n{ended.stderr}"):
         for command in _TYPED.findall(line):
-            if not _WITHOUT_A_VALUE.search(command):
-                yield command.strip().rstrip(".)")
+            if not _FOR_THE_READER.search(command):
+                yield command.removeprefix(": ").strip()
 
 
 class Tree:
-    """``type`` takes a line as a person's shell does."""
-
     def __init__(self, folder: Path) -> None:
         self.project = Project.of_sample(folder, models=(MODEL,))
         self.folder = folder
+        self.keep_set = folder / KEEP_SET
+        self.keep = KeepFolder(folder / "megtrim/keepset")
 
     def type(self, line: str) -> CompletedCommand:
-        if line.startswith("megtrim ") and "&&" not in line:
+        """Run a line as a person's shell does."""
+        if line.startswith("megtrim "):
             return run_megtrim(*shlex.split(line)[1:], cwd=self.folder)
         argv = ("sh", "-c", line)
         return PROCESSES.run(Command(argv=argv, timeout_s=60, cwd=self.folder))
 
-    def git(self, *words: str) -> None:
-        PROCESSES.capture("git", "-C", str(self.folder), *words)
+    def git(self, *words: str) -> str:
+        return PROCESSES.capture("git", "-C", str(self.folder), *words)
+
+    def restore(self) -> None:
+        self.git("reset", "--quiet", "--hard")
+        self.git("clean", "-fdq")
+
+    def set_arguments(self, *arguments: str) -> None:
+        config = self.project.read()
+        config["models"][0]["scenarios"][0]["args"] = list(arguments)
+        self.project.write(config)
 
 
 @pytest.fixture(scope="module")
 def trimmed(tmp_path_factory: pytest.TempPathFactory) -> Tree:
+    """The first steps: what each pass prints is typed, until nothing is left to do."""
     tree = Tree(tmp_path_factory.mktemp("next") / "team")
-    tree.project.change(toolchain={"kind": "host"})
-    config = tree.project.read()
+    config = tree.project.read() | {"toolchain": {"kind": "host"}}
     del config["budgets"]
     tree.project.write(config)
     tree.git("init", "--quiet")
     for key, value in (("name", "me"), ("email", "me@example.invalid")):
         tree.git("config", f"user.{key}", value)
+    passed = tree.type("megtrim trim")
+    assert passed.rc == 0, passed.stderr
+    (commit,) = find_printed(passed)
+    assert tree.type(commit).rc == 0
+
+    passed = tree.type("megtrim trim")
+    assert [*find_printed(passed)] == []  # what was committed is not to be committed again
+    found = re.search(r"^next: set a budget, in megtrim.yaml: (.*)$", passed.stdout, re.MULTILINE)
+    assert found is not None
+    with tree.project.config.open("a", encoding="utf-8") as file:
+        file.write(f"{found[1]}\n")
+    (export,) = find_printed(tree.type("megtrim trim"))
+    assert tree.type(export).rc == 0
+    passed = tree.type("megtrim trim")
+    assert "next: " not in passed.stdout  # neither the budget nor the export, which is there
+    tree.git("add", "--all")
+    tree.git("commit", "--quiet", "--message", "All of it")
     return tree
 
-def test_explore(trimmed, capsys):
-    import os
-    t = trimmed
-    def show(line, depth=0):
-        e = t.type(line)
-        print("  "*depth + f"$ {line}  -> {e.rc}")
-        found = list(dict.fromkeys(find_printed(e)))
-        for f in found: print("  "*depth + f"    PRINTED {f}")
-        if e.rc not in (0,1): print("   ", e.stderr[-600:])
-        return e, found
-    with capsys.disabled():
-        def walk(line):
-            e, found = show(line)
-            for f in found:
-                show(f, 1); show(f, 1)
-            e2, again = show(line)
-        walk("megtrim trim")
-        walk("megtrim trim")
-        t.git("add","-A"); t.git("commit","-qm","x")
-        for what, setup, line in CASES:
-            print("=====", what)
-            try:
-                setup(t)
-                e, found = show(line)
-                if e.rc in (0,1): print(re.sub("(?s)^.*verdict: ","verdict: ", e.stdout)[-900:])
-                for f in found:
-                    if f in seen and "accept" not in f: continue
-                    seen.add(f); show(f, 1); show(f, 1)
-                if found: show(line)
-            except BaseException as x:
-                print("EXC", repr(x))
-            finally:
-                t.git("reset","-q","--hard"); t.git("clean","-fdq")
 
-seen=set()
-def noop(t): pass
-def conf(**k): return lambda t: t.project.change(**k)
-def both(*fs):
-    def f(t):
-        for x in fs: x(t)
-    return f
-def args(*a):
-    def f(t):
-        c=t.project.read(); c["models"][0]["scenarios"][0]["args"]=list(a); t.project.write(c)
-    return f
-def rm(p):
-    def f(t):
-        q=t.folder/p
-        shutil.rmtree(q) if q.is_dir() else q.unlink(missing_ok=True)
-    return f
-def write(p,s):
-    def f(t): (t.folder/p).parent.mkdir(parents=True,exist_ok=True); (t.folder/p).write_text(s)
-    return f
-def edit(p,a,b):
-    def f(t): 
-        q=t.folder/p; s=q.read_text(); assert a in s; q.write_text(s.replace(a,b))
-    return f
-KS="megtrim/keepset"
-KF="megtrim/keepset/tiny-mobile/default@any.json"
-CASES=[
- ("no keepset committed", rm(KS), "megtrim trim --committed"),
- ("no keepset check", rm(KS), "megtrim check"),
- ("no keepset explain", rm(KS), "megtrim explain tiny-mobile"),
- ("no keepset verify", rm(KS), "megtrim verify --committed"),
- ("no keepset header", rm(KS), "megtrim stage header --committed"),
- ("damaged keepset", edit(KF, '"region ', '"regoin '), "megtrim check"),
- ("damaged keepset2", edit(KF, '{', '{,'), "megtrim trim"),
- ("keepset one region lost", None, "megtrim trim --committed"),
- ("keep set file", both(rm(KS), write(KS,"{}")), "megtrim trim"),
- ("profile committed", noop, "megtrim stage profile --committed"),
- ("functions of regions", noop, "megtrim stage functions"),
- ("functions level", conf(trim={"level":"function","layout":"scoped","minimum_size":True,"optimize":"none"}), "megtrim trim --committed"),
- ("functions level header accept", conf(trim={"level":"function","layout":"scoped","minimum_size":True,"optimize":"none"}), "megtrim stage header --accept"),
- ("trim other model", lambda t: shutil.copy(SAMPLE/"models/tiny-vgg.sample", t.folder/"x.sample"), "megtrim trim x.sample"),
- ("init there", lambda t: shutil.copy(SAMPLE/"models/tiny-vgg.sample", t.folder/"x.sample"), "megtrim init x.sample"),
- ("init add twice", noop, "megtrim init --add engine/models/tiny-mobile.sample"),
- ("init add", lambda t: shutil.copy(SAMPLE/"models/tiny-vgg.sample", t.folder/"x.sample"), "megtrim init --add x.sample"),
- ("init none", noop, "megtrim init"),
- ("no config", rm("megtrim.yaml"), "megtrim trim"),
- ("no config check", rm("megtrim.yaml"), "megtrim check"),
- ("no config explain", rm("megtrim.yaml"), "megtrim explain tiny-mobile"),
- ("other out verdict", noop, "megtrim explain verdict --out other"),
- ("address other out", noop, "megtrim explain --address 0x10 --out other"),
- ("explain nothing", noop, "megtrim explain"),
- ("explain unknown", noop, "megtrim explain nonesuch"),
- ("size why none", noop, "megtrim size why nonesuch"),
- ("history none", noop, "megtrim perf history"),
- ("size history none", noop, "megtrim size history"),
- ("compare none", noop, "megtrim perf compare 1a2b3c4 5d6e7f8"),
- ("append none", noop, "megtrim perf append run.json"),
- ("export twice", write("there/x","x"), "megtrim export there"),
- ("release there", write("rel/x","x"), "megtrim release build rel"),
- ("release uncommitted", args("--cpu","--iter","3"), "megtrim release build rel2 --committed"),
- ("perf run emu", noop, "megtrim perf run --rounds 3"),
- ("perf run x", noop, "megtrim perf run --experiment nonesuch"),
- ("perf tune", noop, "megtrim perf tune nonesuch"),
- ("probe scenario", noop, "megtrim probe tiny-mobile/default -- --cpu"),
- ("probe trap", lambda t: shutil.copy(SAMPLE/"models/tiny-vgg.sample", t.folder/"x.sample"), "megtrim probe x.sample -- --cpu"),
- ("probe bad arg", noop, "megtrim probe tiny-mobile -- --nonesuch"),
- ("probe bad input", noop, "megtrim probe tiny-mobile --input x=engine/models/tiny-mobile.data.npy -- --cpu"),
- ("lapsed waiver", conf(budgets=[{"artifact":"load_and_run","max":"50 KiB"}], waivers=[{"budget":"load_and_run","until":"2020-01-01","reason":"x","owner":"me"}]), "megtrim check"),
- ("against", noop, "megtrim trim --against nonesuch"),
- ("against2", noop, "megtrim trim --against HEAD"),
- ("require baseline", conf(budgets=[{"artifact":"load_and_run","growth":"4 KiB"}]), "megtrim trim --require-baseline"),
- ("quick", noop, "megtrim trim --quick"),
- ("quick header", noop, "megtrim stage header --quick"),
- ("compile error", write("engine/src/zz.cpp","int x\n"), "megtrim trim"),
- ("compile error2", lambda t: edit(next(p for p in (t.folder/"engine/src").rglob("*.cpp") if p.name=="main.cpp").relative_to(t.folder), "int main", "int int main")(t), "megtrim trim"),
- ("model missing", rm("engine/models/tiny-mobile.sample"), "megtrim trim"),
- ("input missing", rm("engine/models/tiny-mobile.data.npy"), "megtrim trim"),
- ("bad args", args("--cpu","--nonesuch"), "megtrim trim"),
- ("bad args iter", args("--cpu","--iter","x"), "megtrim trim"),
- ("no scenarios args input", lambda t: edit("megtrim.yaml","data: engine","dada: engine")(t), "megtrim trim"),
- ("lfs", write("engine/models/tiny-mobile.sample","version https://git-lfs.github.com/spec/v1\noid sha256:abc\nsize 4\n"), "megtrim trim"),
- ("yaml typo", edit("megtrim.yaml","scenarios","senarios"), "megtrim trim"),
- ("device", noop, "megtrim trim --device nonesuch"),
- ("toolchain missing", conf(toolchain={"kind":"android-arm64"}), "megtrim trim"),
- ("doctor", noop, "megtrim doctor"),
- ("devices list", noop, "megtrim devices list"),
- ("devices check", noop, "megtrim devices check"),
- ("init github", noop, "megtrim init --github"),
- ("clean", noop, "megtrim clean --dry-run"),
- ("ci evidence", noop, "megtrim ci evidence pack --to b"),
- ("gate", noop, "megtrim ci gate megtrim-out/final"),
- ("gate none", noop, "megtrim ci gate nonesuch"),
- ("reached none", noop, "megtrim trim --reached nonesuch"),
- ("release verify none", noop, "megtrim release verify nonesuch"),
- ("report json", noop, "megtrim report --format junit"),
- ("neighbours", noop, "megtrim verify --neighbours"),
-]
-def lose(t):
-    import json
-    q=t.folder/KF; s=q.read_text().splitlines(); 
-    at=[i for i,l in enumerate(s) if "sample_conv_depthwise" in l][0]
-    del s[at]; q.write_text("\n".join(s)+"\n")
-CASES=[(a, b or lose, c) for a,b,c in CASES]
+@pytest.fixture
+def tree(trimmed: Tree) -> Iterator[Tree]:
+    yield trimmed
+    trimmed.restore()
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    spoil: Callable[[Tree], object]
+    asked: str
+    status: int
+    """How it ends before what is printed was typed, and ``mended`` after that."""
+    mended: int = 0
+
+
+def limit(tree: Tree) -> None:
+    tree.project.change(budgets=[{"artifact": "load_and_run", "max": "50 KiB"}])
+
+
+def change_arguments(tree: Tree) -> None:
+    tree.set_arguments("--cpu", "--iter", "3")
+
+
+def take_wrong_arguments(tree: Tree) -> None:
+    tree.set_arguments("--cpu", "--iter", "x")
+
+
+def lose_keep_set(tree: Tree) -> None:
+    tree.keep.remove()
+
+
+def damage_keep_set(tree: Tree) -> None:
+    tree.keep.edit(lambda text: text.replace('"region ', '"regoin '))
+
+
+def lose_region(tree: Tree) -> None:
+    tree.keep.drop_lines(lambda line: "sample_conv_depthwise" in line)
+
+
+def replace_keep_set(tree: Tree) -> None:
+    tree.keep.remove()
+    tree.keep.path.write_text("{}", encoding="utf-8")
+
+
+def trim_functions(tree: Tree) -> None:
+    tree.project.change(trim=tree.project.read()["trim"] | {"level": "function"})
+
+
+def bring_model(tree: Tree) -> None:
+    shutil.copy(SAMPLE / "models/tiny-vgg.sample", tree.folder / OTHER)
+
+
+def leave_as_it_is(_tree: Tree) -> None:
+    pass
+
+
+CASES = {
+    "too large": Case(limit, "megtrim trim", 1, 1),
+    "too large, measured": Case(limit, "megtrim size", 1, 1),
+    "stale, in a job": Case(change_arguments, "megtrim trim --committed", 1),
+    "stale, here": Case(change_arguments, "megtrim trim", 1),
+    "wrong arguments": Case(take_wrong_arguments, "megtrim trim", 1, 1),
+    "no keep set, in a job": Case(lose_keep_set, "megtrim trim --committed", 2),
+    "no keep set, checked": Case(lose_keep_set, "megtrim check", 2),
+    "no keep set, explained": Case(lose_keep_set, f"megtrim explain {MODEL}", 2),
+    "no keep set, verified": Case(lose_keep_set, "megtrim verify --committed", 2),
+    "damaged keep set": Case(damage_keep_set, "megtrim trim", 2),
+    "keep set in one file": Case(replace_keep_set, "megtrim trim", 2),
+    "a region is missing": Case(lose_region, "megtrim trim --committed", 1),
+    "no functions yet": Case(trim_functions, "megtrim stage header --accept", 2, 2),
+    "another folder of results": Case(leave_as_it_is, "megtrim explain verdict --out other", 2),
+    "a model that is not there yet": Case(bring_model, f"megtrim init --add {OTHER}", 0, 2),
+    "what a probe lacks": Case(bring_model, f"megtrim probe {OTHER} -- --cpu", 1, 1),
+}
+
+
+@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+def test_what_is_printed_works_twice(tree: Tree, case: Case) -> None:
+    case.spoil(tree)
+    asked = tree.type(case.asked)
+    assert asked.rc == case.status, asked.stdout + asked.stderr
+    printed = [*find_printed(asked)]
+    assert printed, asked.stdout + asked.stderr
+
+    for command in dict.fromkeys(printed):
+        for _ in range(2):
+            typed = tree.type(command)
+            assert typed.rc in (0, case.mended), f"{command}\n{typed.stdout}{typed.stderr}"
+    again = tree.type(case.asked)
+    assert again.rc == case.mended, again.stdout + again.stderr
+
+
+def test_times_join_a_history_twice(tree: Tree) -> None:
+    """What is printed about them leads from nothing to a history that is the same the next time."""
+    asked = tree.type("megtrim perf append run.json")
+    assert asked.rc == 2
+    (measure,) = re.findall("`(megtrim perf run [^`]*)`", asked.stderr)
+    tree.project.change(perf={"experiments": ["fast-run-cache"], "inconclusive": "warn"})
+    refused = tree.type(f"{measure} --rounds 12")
+    assert (refused.rc, "commit the configuration" in refused.stderr) == (2, True)
+    tree.git("commit", "--quiet", "--all", "--message", "Measure")
+
+    measured = tree.type(f"{measure} --rounds 12")
+    assert measured.rc == 0, measured.stdout + measured.stderr
+    (run,) = re.findall("^run: (.*)$", measured.stdout, re.MULTILINE)
+    nothing_new = tree.type(f"{measure} --rounds 12")
+    assert "run: " not in nothing_new.stdout.replace("perf run: ", "")
+    for _ in range(2):
+        assert tree.type(f"megtrim perf append {run}").rc == 0
+    assert tree.type("megtrim perf history").stdout.startswith("1 run, ")
+
+
+LOOKING = (
+    "plan",
+    "check",
+    "size",
+    "size prices",
+    "size why main",
+    "verify",
+    "report",
+    "stage build",
+    "stage profile",
+    "stage reduce",
+    "stage verdict",
+    f"explain {SCENARIO}",
+    "explain verdict",
+    f"probe {MODEL} -- --cpu",
+    "export exported",
+    "clean --dry-run",
+)
+
+
+def forget_graph(tree: Tree) -> None:
+    """Leave what an earlier version wrote: the next trim would complete it."""
+    tree.keep.edit(lambda text: re.sub(r', "graph_sha256": "[0-9a-f]*"', "", text))
+
+
+@pytest.mark.parametrize("spoil", [lose_keep_set, forget_graph])
+def test_what_only_looks_writes_no_keep_set(tree: Tree, spoil: Callable[[Tree], None]) -> None:
+    spoil(tree)
+    before = tree.git("status", "--porcelain", "megtrim", "megtrim.yaml"), tree.keep.texts()
+    assert before[0]
+
+    for verb in LOOKING:
+        ended = tree.type(f"megtrim {verb}")
+        after = tree.git("status", "--porcelain", "megtrim", "megtrim.yaml"), tree.keep.texts()
+        assert after == before, verb
+        assert ended.rc in (0, 2), f"{verb}\n{ended.stdout}{ended.stderr}"
+
+    assert tree.type("megtrim trim").rc == 0
+    assert tree.keep.texts() != before[1]

@@ -18,7 +18,6 @@ class Pools(Protocol):
         """Return one device that is all of them."""
 
 
-
 def _make_local(spec: DeviceSpec) -> Device:
     processes = spec.processes.for_builds()
     return local.Local(spec.name, processes, spec.scratch, hosted=spec.hosted)

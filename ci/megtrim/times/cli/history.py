@@ -88,6 +88,9 @@ _COMMIT = re.compile(r"[0-9a-f]{7,64}", re.ASCII)
 
 
 def load_run(path: Path) -> HistoryRun:
+    if not path.exists():
+        msg = f"{path}: found no such file, expected a run of times"
+        raise InputError(msg, hint="`megtrim perf run --runs runs` writes them")
     text = decode(read_entry_file(path, RUN_FILES), shown=str(path))
     return RUN_FILES.parse(text, source=str(path))
 
@@ -121,7 +124,7 @@ def choose_runs(text: str, selector: HistorySelector) -> tuple[HistoryRun, ...]:
 
 
 @examples(
-    "megtrim perf append run.json",
+    "megtrim perf append runs/*.json",
     "megtrim perf append runs/*.json --branch perf-history",
 )
 @click.command()
@@ -129,6 +132,8 @@ def choose_runs(text: str, selector: HistorySelector) -> tuple[HistoryRun, ...]:
 @history_options
 def append(selector: HistorySelector, files: tuple[Path, ...]) -> None:
     """Add runs to the history, each as a file of its own. Runs that it has are left as they are.
+
+    `megtrim perf run --runs DIR` writes them, and a nightly run next to its report.
 
     A branch may be appended to by many jobs at once, and is made if there is none. Nothing of the
     branch or of the project is executed.
@@ -143,7 +148,7 @@ _METHOD = "Ratios of medians; each interval combines those of both runs, which k
 
 @examples(
     "megtrim perf compare 1a2b3c4 5d6e7f8 --branch perf-history",
-    "megtrim perf compare before/run.json after/run.json --json",
+    "megtrim perf compare before after --json",
 )
 @click.command()
 @click.argument("first", metavar="A")

@@ -7,9 +7,12 @@ from pathlib import Path
 import click
 
 from megtrim.core import stages
+from megtrim.core.build_spec import Origin
 from megtrim.core.chain.graph import Stage
 from megtrim.core.chain.session import Session
 from megtrim.core.checks.invocation import Options
+from megtrim.core.cli.clock import read_now
+from megtrim.core.cli.echo import show
 from megtrim.core.cli.options import (
     PATH,
     again_option,
@@ -30,12 +33,18 @@ from megtrim.core.config.scenarios import Scenario, all_scenarios
 from megtrim.core.evidence.evidence import JobPurpose
 from megtrim.core.timing.spec import FEWEST_ROUNDS, MOST_ROUNDS, PerformanceStatus
 from megtrim.core.trim.runs.scenario_runs import scenario_of
+from megtrim.core.verdict.model import Verdict
 from megtrim.core.verdict.performance import Performance
 from megtrim.engines.megengine.experiments import find_experiments
 from megtrim.lab.evidence.times import TimesJudge, read_times
 from megtrim.lab.jobs.pack import list_devices
+from megtrim.libs.history.entries import show_time
 from megtrim.libs.util.errors import InfrastructureFailure, InputError, worst_exit_code
+from megtrim.libs.util.files import write_atomically
+from megtrim.libs.util.strict_json import dump
 from megtrim.libs.util.wording import count
+from megtrim.times.nights.history import MeasuredCommit
+from megtrim.times.nights.night import NightFacts, make_runs
 from megtrim.times.plan import TRIMMING, perf_tasks
 
 emulated_option = click.option(
@@ -63,6 +72,7 @@ def expect_real_devices(scenarios: Iterable[Scenario], session: Session, *, emul
     "megtrim perf run --base ../base-out --base-name 1a2b3c4d5e6f",
     "megtrim perf run --committed --evidence times",
     "megtrim perf run --experiment fast-run-cache --rounds 16 --device pixel-6 --again",
+    "megtrim perf run --again --runs runs",
 )
 @click.command()
 @common
@@ -98,6 +108,13 @@ def expect_real_devices(scenarios: Iterable[Scenario], session: Session, *, emul
     help="Evidence with times from device jobs, to use as it is; nothing is measured here; "
     "repeatable.",
 )
+@click.option(
+    "--runs",
+    type=PATH,
+    metavar="DIR",
+    help="Write what is measured into this folder, for `megtrim perf append`: a file for each "
+    "device. It needs a commit.",
+)
 @again_option
 @emulated_option
 @json_option
@@ -107,6 +124,7 @@ def run(
     scenarios: tuple[str, ...],
     rounds: int | None,
     folders: tuple[Path, ...],
+    runs: Path | None,
     emulated: bool,
 ) -> int:
     """Measure experiments against the baseline, in interleaved pairs of processes.
@@ -118,6 +136,8 @@ def run(
     session = _narrow(open_session(options), experiments, scenarios, rounds)
     if folders:
         session = _take_times(session, folders)
+    if runs is not None:
+        _expect_commit(session.request.origin)
     describe(session)
     request = session.request
     wanted = perf_tasks(
@@ -137,7 +157,33 @@ def run(
     if verdict is not None and (lost := describe_lost(verdict.performance)):
         session.services.console.warn(lost)
         codes.append(InfrastructureFailure.exit_code)
+    if runs is not None:
+        _write_runs(verdict, runs, is_new=ran > 0)
     return worst_exit_code(codes)
+
+
+def _expect_commit(origin: Origin) -> None:
+    if not origin.commit or origin.changed:
+        found = "files that differ from the commit" if origin.commit else "no commit"
+        msg = f"--runs: found {found}, and a history says of which commit its times are"
+        raise InputError(msg, hint="commit the configuration and what it names")
+
+
+def _write_runs(verdict: Verdict | None, folder: Path, *, is_new: bool) -> None:
+    """A run that is written twice would count as two nights."""
+    if not is_new:
+        show("--runs: nothing was measured now, so nothing is written; --again measures")
+    if verdict is None or not is_new:
+        return
+    commit = MeasuredCommit(
+        sha=verdict.origin.commit, parent="", committed_at=verdict.origin.committed_at
+    )
+    measured_at = show_time(read_now())
+    written = make_runs(verdict, NightFacts(commit=commit, measured_at=measured_at, job=""))
+    for each in written:
+        file = folder / f"{each.id}.json"
+        write_atomically(file, dump(each))
+        show(f"run: {file}")
 
 
 def describe_lost(performance: Performance | None) -> str:
