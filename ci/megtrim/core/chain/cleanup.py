@@ -104,6 +104,8 @@ def _list_whole(folder: Path, owner: str) -> Iterator[Leftover]:
         if path.name == FINAL_FOLDER and final.is_ours(path, owner):
             listed = owned_folders.read_listed(path) or final.list_former(path) or ()
             yield Leftover(root=folder, path=path, what=path.name, files=(*listed, MARKER))
+        elif path.name in (RUNS_FOLDER, *_WHOLE) and owned_folders.is_empty(path):
+            yield Leftover(root=folder, path=path, what=path.name, files=(MARKER,))
         elif path.name == RUNS_FOLDER and owned_folders.is_owned(path, owner):
             for run in owned_folders.list_runs(path):
                 yield Leftover(root=folder, path=run, what="run, cut off", nested=True)
@@ -126,7 +128,7 @@ def list_unmarked(root: Path) -> Iterator[Path]:
             if path.name == FINAL_FOLDER:
                 ours = final.is_ours(path, owner)
             else:
-                ours = owned_folders.is_owned(path, owner)
+                ours = owned_folders.is_owned(path, owner) or owned_folders.is_empty(path)
             if path.name in (FINAL_FOLDER, RUNS_FOLDER, *_WHOLE) and not ours:
                 yield path
 

@@ -104,6 +104,14 @@ def test_all_leaves_nothing(shell: Shell, out: Path) -> None:
     assert not out.exists()
 
 
+def test_an_earlier_version_left_its_folders_of_runs_empty(shell: Shell, out: Path) -> None:
+    for name in ("runs", "sysroots"):
+        (out / name).mkdir()
+
+    assert shell("clean", "--all").expect(0).err == ""
+    assert not out.exists()
+
+
 def test_a_lock_that_another_run_holds_stays(shell: Shell, out: Path) -> None:
     for leftover in list_leftovers(out, everything=True):
         remove(leftover, print)
