@@ -45,6 +45,8 @@ from megtrim.places.compile.projects.cmake.driver import is_build_tree
 _WHOLE = ("ccache", SYSROOTS_FOLDER)
 """Folders that hold what a run made, and the next one reads or fills again."""
 
+_FORMER_IGNORED = "*\n"
+
 
 class Leftover(Value):
     root: Path
@@ -181,7 +183,8 @@ def remove_rest(root: Path) -> None:
             for name in (*FORMER_PASS_FILES, AGAINST_FILE):
                 if is_replaceable(folder / name):
                     (folder / name).unlink(missing_ok=True)
-            if _is_own_gitignore(folder / GITIGNORE):
+            alone = [each.name for each in folder.iterdir()] == [GITIGNORE]
+            if _is_own_gitignore(folder / GITIGNORE, alone=alone):
                 (folder / GITIGNORE).unlink()
             folder.rmdir()
 
@@ -191,9 +194,11 @@ def is_replaceable(file: Path) -> bool:
     return not os.path.lexists(file) or read_object(file).keys() >= {"version", "artifacts"}
 
 
-def _is_own_gitignore(file: Path) -> bool:
+def _is_own_gitignore(file: Path, *, alone: bool) -> bool:
+    """``alone``: nothing else is left, so that of an earlier version hides nothing any more."""
     with suppress(OSError, ValueError):
-        return load_text(file) == IGNORED
+        text = load_text(file)
+        return text == IGNORED or (alone and text == _FORMER_IGNORED)
     return False
 
 

@@ -104,7 +104,8 @@ def test_all_leaves_nothing(shell: Shell, out: Path) -> None:
     assert not out.exists()
 
 
-def test_an_earlier_version_left_its_folders_of_runs_empty(shell: Shell, out: Path) -> None:
+def test_an_earlier_version_left_empty_folders_and_its_gitignore(shell: Shell, out: Path) -> None:
+    (out / ".gitignore").write_text("*\n", encoding="utf-8")
     for name in ("runs", "sysroots"):
         (out / name).mkdir()
 
