@@ -112,8 +112,9 @@ def run_chain(options: Options, stage: Stage, *, leaves: bool = False) -> tuple[
     for line in ahead(session):
         console.warn(line)
     fresh = ran > 0 or session.results.failed
-    if leaves and not fresh and not options.as_json and (line := _say_passed(session)):
-        show(line)
+    if leaves and not fresh and not options.as_json and (lines := _say_passed(session)):
+        for line in lines:
+            show(line)
         return session, codes
     if not fresh:
         console.say("everything is up to date: nothing was built or run")
@@ -146,12 +147,13 @@ def read_made_verdict(session: Session) -> Verdict | None:
     return parse_verdict(source.read_text("utf-8"), source=str(source))
 
 
-def _say_passed(session: Session) -> str:
+def _say_passed(session: Session) -> list[str]:
     verdict = read_made_verdict(session)
     if verdict is None or verdict.verdict is not VerdictKind.PASS or verdict.warnings:
-        return ""
+        return []
     said = f"{verdict.verdict}. {verdict.headline}: {session.request.final}/{_PAGE}"
-    return one_line(f"everything is up to date: {said}")
+    following = [f"next: {verdict.next}"] if verdict.next else []
+    return [one_line(f"everything is up to date: {said}"), *following]
 
 
 def _list_left(session: Session) -> dict[str, str | list[str]]:
