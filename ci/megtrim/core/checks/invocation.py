@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Literal
 
+from megtrim.core.checks.check import Check
 from megtrim.core.checks.statuses import CheckKind, CheckStatus
 from megtrim.core.config.config_id import DEFAULT_CONFIG, split, suffix_of
 from megtrim.core.config.units import WORK
@@ -239,23 +240,19 @@ def suggest_next(
 
 
 _OF_BYTES = (CheckKind.SIZE, CheckKind.GROWTH)
-_OF_SCENARIOS = (CheckKind.TRAP, CheckKind.TRACE)
+_OF_KEEP_SET = (CheckKind.HEADER, CheckKind.KEEP_SET, CheckKind.TRAP, CheckKind.TRACE)
 
 
-def suggest_after(
-    kind: CheckKind, status: CheckStatus, invocation: Invocation, reproduce: str
-) -> str:
-    """Say what follows a trim whose worst check is this one; empty if nothing can be typed.
-
-    ``reproduce``: the command that does what was checked once more.
-    """
-    if status is CheckStatus.INFRASTRUCTURE and reproduce:
-        return f"try it again: {reproduce}"
-    if status is not CheckStatus.FAIL:
+def suggest_after(worst: Check, invocation: Invocation) -> str:
+    """Say what follows a trim with this check; empty if nothing can be typed."""
+    if worst.status is CheckStatus.INFRASTRUCTURE and worst.reproduce:
+        return f"try it again: {worst.reproduce}"
+    if worst.status is not CheckStatus.FAIL:
         return ""
-    if kind in _OF_BYTES:
+    if worst.kind in _OF_BYTES:
         return f"see what its bytes are for: {invocation.again('size prices')}"
-    if kind is CheckKind.KEEP_SET or (kind in _OF_SCENARIOS and invocation.committed):
+    stale = invocation.committed and worst.kind in _OF_KEEP_SET
+    if stale or "--accept" in worst.hint:
         return f"if the change is meant, accept it: {invocation.accept()}"
     return f"mend that, and trim again: {invocation.again('trim')}"
 

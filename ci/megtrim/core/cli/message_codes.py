@@ -37,8 +37,12 @@ def find_code(message: str) -> str:
 
 
 def describe_error(error: MegtrimError) -> str:
-    """Return an error in words; below one that does not say what to do, what says it."""
-    code = "" if error.hint else find_code(error.title)
+    """Return an error in words; below one that does not say what to do, what says it.
+
+    One that says what was expected needs no other word.
+    """
+    says_it = bool(error.hint) or ", expected " in error.message
+    code = "" if says_it else find_code(error.title)
     return f"{error}\n  next: megtrim explain {code}" if code else str(error)
 
 

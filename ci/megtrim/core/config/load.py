@@ -198,7 +198,7 @@ def list_toolchains(path: Path) -> tuple[str, ...]:
 
 def _load_bytes(path: Path) -> bytes:
     expected = "a megtrim.yaml"
-    hint = "`megtrim init` writes one, --config names another"
+    hint = "`megtrim init MODEL...` writes one, --config names another"
     if found := kind_at(path):
         problem = Problem(file=str(path), line=0, key="", found=found, expected=expected)
         raise ConfigError([problem], hint=hint)

@@ -41,9 +41,7 @@ def join(facts: VerdictInputs) -> Verdict:
     urgent = list_urgent(made)
     if not (facts.advises and urgent):
         return made
-    worst = urgent[0]
-    following = suggest_after(worst.kind, worst.status, facts.invocation, worst.reproduce)
-    return replace(made, next=following)
+    return replace(made, next=suggest_after(urgent[0], facts.invocation))
 
 
 def _list_checks(facts: VerdictInputs) -> tuple[Check, ...]:

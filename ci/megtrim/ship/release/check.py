@@ -66,7 +66,7 @@ _OLDER = (
     "verify it with the megtrim that made it, or make the release again; its files are as its "
     "SHA256SUMS says: docs/how-to/upgrade-megtrim.md#releases-of-megtrim-02"
 )
-_NO_RELEASE = "name the folder that `megtrim release build` wrote"
+_NO_RELEASE = "name the folder that `megtrim release build RELEASE` wrote"
 
 
 class ReleaseCheck(Value):

@@ -4,11 +4,13 @@ from typing import Any, get_args
 
 import pytest
 
+from megtrim.core.checks.check import Check
 from megtrim.core.checks.invocation import (
     Invocation,
     Options,
     ScenarioKind,
     render_invocation,
+    suggest_after,
     suggest_for_budget,
     suggest_for_keep_set,
     suggest_for_other_link,
@@ -16,7 +18,7 @@ from megtrim.core.checks.invocation import (
     suggest_for_scenario,
     suggest_next,
 )
-from megtrim.core.checks.statuses import CheckKind
+from megtrim.core.checks.statuses import CheckKind, CheckStatus
 
 REPORT = "megtrim-report{}/baseline.json"
 
@@ -217,6 +219,49 @@ def test_a_commit_has_the_files_that_git_does_not_know_yet() -> None:
     added = "-- a.yaml megtrim models/m.mge models/m.data.npy"
     assert line.startswith(f"{COMMIT}: git -C trim add {added} && git -C trim commit ")
     assert line.endswith(added)
+
+
+ACCEPT_IT = f"if the change is meant, accept it: {COMMITTED.accept()}"
+MEND_IT = "mend that, and trim again: megtrim trim --config trim/a.yaml"
+SHRUNKEN = "if that is meant, accept it: megtrim trim --accept"
+
+
+@pytest.mark.parametrize(
+    ("kind", "status", "invocation", "hint", "said"),
+    [
+        (
+            CheckKind.SIZE,
+            CheckStatus.FAIL,
+            TRACED,
+            "make it smaller",
+            "see what its bytes are for: megtrim size prices --config trim/a.yaml",
+        ),
+        (CheckKind.TRAP, CheckStatus.FAIL, COMMITTED, "", ACCEPT_IT),
+        (CheckKind.HEADER, CheckStatus.FAIL, COMMITTED, "", ACCEPT_IT),
+        (CheckKind.HEADER, CheckStatus.FAIL, TRACED, SHRUNKEN, ACCEPT_IT),
+        (CheckKind.KEEP_SET, CheckStatus.FAIL, TRACED, WAY_OUT, ACCEPT_IT),
+        (CheckKind.TRAP, CheckStatus.FAIL, TRACED, "", MEND_IT),
+        (CheckKind.BUILD, CheckStatus.FAIL, TRACED, "", MEND_IT),
+        (CheckKind.BUILD, CheckStatus.FAIL, COMMITTED, "", f"{MEND_IT} --committed"),
+        (CheckKind.DEVICE, CheckStatus.INFRASTRUCTURE, TRACED, "", "try it again: megtrim verify"),
+        (CheckKind.GROWTH, CheckStatus.INCONCLUSIVE, TRACED, "", ""),
+        (CheckKind.COVERAGE, CheckStatus.UNVERIFIED, TRACED, "", ""),
+    ],
+)
+def test_what_comes_after_a_failure(
+    kind: CheckKind, status: CheckStatus, invocation: Invocation, hint: str, said: str
+) -> None:
+    worst = Check(
+        id=f"{kind}:x",
+        kind=kind,
+        subject="x",
+        status=status,
+        text="",
+        hint=hint,
+        file="a.yaml",
+        reproduce="megtrim verify",
+    )
+    assert suggest_after(worst, invocation) == said
 
 
 def test_what_was_reached_is_kept_before_anything_else() -> None:

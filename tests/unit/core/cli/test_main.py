@@ -97,7 +97,10 @@ def test_an_error_that_says_what_to_do_has_no_code(
     assert "explain MT" not in shell.capture.readouterr().err
     raising(monkeypatch, InputError("megtrim.yaml:3: found 7, expected text"))
     assert entry._status(["doctor"]) == 2
-    assert shell.capture.readouterr().err.endswith("\n  next: megtrim explain MT0101\n")
+    assert "explain MT" not in shell.capture.readouterr().err
+    raising(monkeypatch, InputError("m.mge: not a .mge model: it begins with: x"))
+    assert entry._status(["doctor"]) == 2
+    assert shell.capture.readouterr().err.endswith("\n  next: megtrim explain MT0203\n")
     assert "what to do: Change the key" in shell("explain", "MT0101").out
     assert shell("explain", "MT0999").status == 2
 

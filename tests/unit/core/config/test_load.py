@@ -107,7 +107,7 @@ def test_a_file_that_is_not_there_comes_with_a_way_out(tmp_path: Path) -> None:
 
     said = "found no such file, expected a megtrim.yaml"
     assert caught.value.message == f"{tmp_path}/none.yaml: {said}"
-    assert caught.value.hint == "`megtrim init` writes one, --config names another"
+    assert caught.value.hint == "`megtrim init MODEL...` writes one, --config names another"
     with pytest.raises(ConfigError, match="found a folder, expected"):
         load_config(tmp_path)
     with pytest.raises(ConfigError, match=r"a path that leads nowhere \(File name too long\)"):
