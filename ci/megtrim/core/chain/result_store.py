@@ -31,7 +31,6 @@ from megtrim.core.chain.filenames import (
     SYSROOTS_FOLDER,
     WORK_FOLDER,
 )
-from megtrim.core.chain.graph import Stage
 from megtrim.core.chain.stage_result import Result, StageResult, dump_result, parse_result
 from megtrim.libs.util import owned_folders
 from megtrim.libs.util.errors import (
@@ -127,7 +126,6 @@ _LOCK_POLL_S = 0.2
 IGNORED = "*\n\n# megtrim made this file: results are not for git.\n"
 _OWN_NAMES = frozenset(
     {
-        *Stage,
         LOCKS,
         FINAL_FOLDER,
         WORK_FOLDER,
@@ -140,7 +138,7 @@ _OWN_NAMES = frozenset(
         "baseline",
     }
 )
-"""What may stand in a folder of results before its first result."""
+"""What may stand in a folder of results before its first result, beside folders of stages."""
 _ASIDE = ".before"
 """Ends the folder of a result that is being made again."""
 RESULT_NAME = re.compile(r"[0-9a-f]{20}(\.before)?", re.ASCII)
@@ -395,10 +393,12 @@ class Store:
 
     def _list_strangers(self) -> Iterator[Path]:
         """Yield what stands in the folder of results and has no name that megtrim gives there."""
+        from megtrim.core.chain.graph import Stage  # with it comes the schema of configurations
+
         with suppress(FileNotFoundError):
             for each in self.root.iterdir():
                 is_scratch = each.name.startswith(".") and each.name != GIT
-                if each.name not in _OWN_NAMES and not is_scratch:
+                if each.name not in (*_OWN_NAMES, *Stage) and not is_scratch:
                     yield each
 
     def _finish(

@@ -4,13 +4,15 @@ import posixpath
 import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
-from megtrim.core.checks.check import Check
 from megtrim.core.checks.statuses import CheckKind, CheckStatus
 from megtrim.core.config.config_id import DEFAULT_CONFIG, split, suffix_of
 from megtrim.core.config.units import WORK
 from megtrim.libs.util.value import Value
+
+if TYPE_CHECKING:
+    from megtrim.core.checks.check import Check
 
 DEFAULT_OUT = "megtrim-out"
 REPORT_ARTIFACT = "megtrim-report"
@@ -243,7 +245,7 @@ _OF_BYTES = (CheckKind.SIZE, CheckKind.GROWTH)
 _OF_KEEP_SET = (CheckKind.HEADER, CheckKind.KEEP_SET, CheckKind.TRAP, CheckKind.TRACE)
 
 
-def suggest_after(worst: Check, invocation: Invocation) -> str:
+def suggest_after(worst: "Check", invocation: Invocation) -> str:
     """Say what follows a trim with this check; empty if nothing can be typed."""
     if worst.status is CheckStatus.INFRASTRUCTURE and worst.reproduce:
         return f"try it again: {worst.reproduce}"

@@ -43,8 +43,6 @@ from megtrim.libs.util.errors import InfrastructureFailure, InputError, worst_ex
 from megtrim.libs.util.files import write_atomically
 from megtrim.libs.util.strict_json import dump
 from megtrim.libs.util.wording import count
-from megtrim.times.nights.history import MeasuredCommit
-from megtrim.times.nights.night import NightFacts, make_runs
 from megtrim.times.plan import TRIMMING, perf_tasks
 
 emulated_option = click.option(
@@ -171,6 +169,10 @@ def _expect_commit(origin: Origin) -> None:
 
 def _write_runs(verdict: Verdict | None, folder: Path, *, is_new: bool) -> None:
     """A run that is written twice would count as two nights."""
+    # They bring statistics, which nothing else here needs.
+    from megtrim.times.nights.history import MeasuredCommit
+    from megtrim.times.nights.night import NightFacts, make_runs
+
     if not is_new:
         show("--runs: nothing was measured now, so nothing is written; --again measures")
     if verdict is None or not is_new:
