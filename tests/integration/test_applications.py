@@ -29,18 +29,22 @@ target_compile_options(in-tree PRIVATE $<TARGET_PROPERTY:load_and_run,COMPILE_OP
 target_link_libraries(in-tree PRIVATE Threads::Threads)
 target_link_options(in-tree PRIVATE $<TARGET_PROPERTY:load_and_run,LINK_OPTIONS>)
 """
+KEEP_SET = "app/megtrim/keepset"
 WRITTEN = [*PRINTED, "threads={threads}", "write={outputs}"]
 
 
 @pytest.fixture(scope="module")
 def project(make_project: MakeProject) -> Project:
+    """Its first trim writes the keep set into the source of an application, as the example's."""
     made = make_project("tiny-mobile", toolchain="clang-linux-arm64")
     plant(made)
     engine = made.folder / "engine"
     shutil.copy(CLASSIFY / "main.cpp", engine / "src/in_tree.cpp")
     with (engine / "CMakeLists.txt").open("a", encoding="utf-8") as cmake:
         cmake.write(IN_TREE)
+    shutil.rmtree(made.folder / "app/megtrim")
     config = made.read()
+    config["keep_set"] = KEEP_SET
     config["trim"] |= {"level": "function", "crash_ids": True, "exports": [*KEPT]}
     config["applications"] = [
         {"name": "in-tree"},
@@ -89,7 +93,7 @@ def test_three_ways_in(project: Project) -> None:
     shipped = project.file("reduce/reduced", "bin")
     assert all(parse_build_id((shipped / each).read_bytes()) for each in found)
     assert [row["status"] for row in verdict["budgets"]] == ["pass"]
-    keep = read_folder(project.folder / "megtrim/keepset")
+    keep = read_folder(project.folder / KEEP_SET)
     assert {record.arguments[0] for record in keep.scenarios} == set(found) - {
         "libsample_engine.so"
     }
