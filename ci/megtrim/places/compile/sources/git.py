@@ -127,7 +127,7 @@ def is_work_tree(folder: Path, repository: Path) -> bool:
         leads_to = read_text(folder / GIT, most_bytes=_MOST_GIT_BYTES, expected="a work tree")
     except (OSError, InputError):
         return False
-    return leads_to.startswith(f"gitdir: {repository.absolute() / GIT}/worktrees/")
+    return leads_to.startswith(f"gitdir: {repository.resolve() / GIT}/worktrees/")
 
 
 class SourceRepository:
