@@ -254,14 +254,16 @@ def test_results_hide_no_file_of_a_project(project: Path) -> None:
         assert (project / folder / ".gitignore").exists() is hides
 
 
+def leave_work_tree(folder: Path) -> None:
+    put(folder, "a.cpp")
+    (folder / ".git").write_text("gitdir: /elsewhere/.git/worktrees/engine\n", encoding="utf-8")
+
+
 SUBMODULES: dict[str, Callable[[Path], None]] = {
     "a repository": lambda folder: put(folder, ".git/config", "src/mine.cpp"),
     "files": lambda folder: put(folder, "notes.txt"),
     "a file": lambda folder: put(folder.parent, folder.name),
-    "a work tree of another": lambda folder: (
-        put(folder, "a.cpp"),
-        (folder / ".git").write_text("gitdir: /elsewhere/.git/worktrees/engine\n", "utf-8"),
-    )[0],
+    "a work tree of another": leave_work_tree,
     "a marker of results": lambda folder: put(folder, ".made-by-megtrim", "notes.txt"),
 }
 
