@@ -117,15 +117,29 @@ class Tree(Value):
 
 
 def is_made(folder: Path) -> bool:
-    """Tell whether :meth:`SourceRepository.make` made a repository; git is not asked."""
-    return (folder / GIT).is_dir() and (folder / GIT / MARKER).is_file()
+    """Tell whether :meth:`SourceRepository.make` made a repository; git is not asked.
+
+    An earlier version left no marker: its repositories are shallow, without template or remote.
+    """
+    own = folder / GIT
+    if own.is_symlink() or not own.is_dir():
+        return False
+    if (own / MARKER).is_file():
+        return True
+    from_template = any((own / name).exists() for name in ("description", "hooks"))
+    if from_template or not (own / "shallow").is_file():
+        return False
+    try:
+        return "[remote" not in read_text(own / "config", most_bytes=_MOST_GIT_BYTES, expected="")
+    except InputError:
+        return False
 
 
 def is_work_tree(folder: Path, repository: Path) -> bool:
     """Tell whether a folder was added to a repository as a work tree; git is not asked."""
     try:
         leads_to = read_text(folder / GIT, most_bytes=_MOST_GIT_BYTES, expected="a work tree")
-    except (OSError, InputError):
+    except InputError:
         return False
     return leads_to.startswith(f"gitdir: {repository.resolve() / GIT}/worktrees/")
 

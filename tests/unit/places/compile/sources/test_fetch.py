@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from megtrim.libs.util.errors import InputError
+from megtrim.libs.util.owned_folders import MARKER
 from megtrim.libs.util.process import ProcessRunner
 from megtrim.places.compile.sources.fetch import FetchRequest, SourceFetch, trusted_url
 from megtrim.places.compile.sources.git import SourceRepository
@@ -178,8 +179,12 @@ def test_a_link_on_the_way_is_not_followed(world: World, tmp_path: Path) -> None
     assert list(outside.iterdir()) == []
 
 
-def test_what_an_earlier_job_left_is_removed(world: World) -> None:
-    """A repository in its place could have settings that start programs."""
+@pytest.mark.parametrize("former", [False, True])
+def test_what_an_earlier_job_left_is_removed(world: World, *, former: bool) -> None:
+    """A repository in its place could have settings that start programs.
+
+    ``former``: megtrim 0.2 fetched it, which left no marker.
+    """
     request = world.request(world.base)
     tree = SourceRepository(request.trusted, PROCESSES).tree()
     # The engine's repository is the one that the base names, so its key goes nowhere else.
@@ -190,6 +195,8 @@ def test_what_an_earlier_job_left_is_removed(world: World) -> None:
     world.fetch(world.base)
     world.forge.git("-C", str(left), "config", "core.fsmonitor", "touch pwned")
     (left / "old.cpp").touch()
+    if former:
+        (left / ".git" / MARKER).unlink()
 
     world.fetch(world.base)
 
