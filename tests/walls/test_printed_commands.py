@@ -101,6 +101,7 @@ REPEATED = {
     EVERYTHING.again("probe", "--input", "a=b", "--application", "app", "model", "--", "--cpu"),
     EVERYTHING.verify("m/s@any"),
     EVERYTHING.accept(),
+    EVERYTHING.price(),
     complete(ACCEPT),
     f"{show_again(EVERYTHING, 'm/s@any', 'nchw44', emulated=True)} --base ../megtrim-base-out",
 }

@@ -24,10 +24,9 @@ from megtrim.core.chain.filenames import (
     SYSROOTS_FOLDER,
     WORK_FOLDER,
 )
+from megtrim.core.chain.gitignore import GITIGNORE, IGNORED
 from megtrim.core.chain.graph import Stage
 from megtrim.core.chain.result_store import (
-    GITIGNORE,
-    IGNORED,
     MANIFEST,
     RESULT_NAME,
     Store,

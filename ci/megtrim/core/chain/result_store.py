@@ -22,15 +22,7 @@ from typing import Annotated, Any
 from filelock import FileLock, Timeout
 from pydantic import Field
 
-from megtrim.core.chain.filenames import (
-    AGAINST_FILE,
-    FINAL_FOLDER,
-    FORMER_PASS_FILES,
-    PASS_FOLDER,
-    RUNS_FOLDER,
-    SYSROOTS_FOLDER,
-    WORK_FOLDER,
-)
+from megtrim.core.chain.gitignore import hide
 from megtrim.core.chain.stage_result import Result, StageResult, dump_result, parse_result
 from megtrim.libs.util import owned_folders
 from megtrim.libs.util.errors import (
@@ -120,25 +112,7 @@ def _digest(data: Any) -> str:
 
 
 MANIFEST = "manifest.json"
-GIT = ".git"
-GITIGNORE = ".gitignore"
 _LOCK_POLL_S = 0.2
-IGNORED = "*\n\n# megtrim made this file: results are not for git.\n"
-_OWN_NAMES = frozenset(
-    {
-        LOCKS,
-        FINAL_FOLDER,
-        WORK_FOLDER,
-        RUNS_FOLDER,
-        PASS_FOLDER,
-        SYSROOTS_FOLDER,
-        AGAINST_FILE,
-        *FORMER_PASS_FILES,
-        "ccache",
-        "baseline",
-    }
-)
-"""What may stand in a folder of results before its first result, beside folders of stages."""
 _ASIDE = ".before"
 """Ends the folder of a result that is being made again."""
 RESULT_NAME = re.compile(r"[0-9a-f]{20}(\.before)?", re.ASCII)
@@ -382,24 +356,11 @@ class Store:
             lock.release()
 
     def _clear(self, path: Path) -> None:
-        ignored = self.root / GITIGNORE
-        # In a project that is the folder of results, it would hide the project's own files.
-        if not os.path.lexists(ignored) and not any(self._list_strangers()):
-            write_atomically(ignored, IGNORED)
+        hide(self.root)
         with guard_write(path):
             remove_result(path, self.owner)
             path.mkdir(parents=True)
         owned_folders.mark(path, self.owner)
-
-    def _list_strangers(self) -> Iterator[Path]:
-        """Yield what stands in the folder of results and has no name that megtrim gives there."""
-        from megtrim.core.chain.graph import Stage  # with it comes the schema of configurations
-
-        with suppress(FileNotFoundError):
-            for each in self.root.iterdir():
-                is_scratch = each.name.startswith(".") and each.name != GIT
-                if each.name not in (*_OWN_NAMES, *Stage) and not is_scratch:
-                    yield each
 
     def _finish(
         self,

@@ -108,13 +108,16 @@ class Invocation(Value):
 
     @property
     def options(self) -> tuple[str, ...]:
-        words = list(self.place)
+        device = ("--device", self.device) if self.device else ()
+        return (*self.place, *self._mode, *device)
+
+    @property
+    def _mode(self) -> tuple[str, ...]:
+        words = []
         if self.committed:
             words.append("--committed")
         if self.quick:
             words.append("--quick")
-        if self.device:
-            words += ["--device", self.device]
         return tuple(words)
 
     def again(self, verb: str, *words: str) -> str:
@@ -126,6 +129,10 @@ class Invocation(Value):
 
     def verify(self, scenario: str) -> str:
         return self.again("verify", "--scenario", scenario, "--again")
+
+    def price(self) -> str:
+        """No device has a part in it."""
+        return shlex.join(("megtrim", "size", "prices", *self.place, *self._mode))
 
     def accept(self) -> str:
         device = ("--device", self.device) if self.device else ()
@@ -252,7 +259,7 @@ def suggest_after(worst: "Check", invocation: Invocation) -> str:
     if worst.status is not CheckStatus.FAIL:
         return ""
     if worst.kind in _OF_BYTES:
-        return f"see what its bytes are for: {invocation.again('size prices')}"
+        return f"see what its bytes are for: {invocation.price()}"
     stale = invocation.committed and worst.kind in _OF_KEEP_SET
     if stale or "--accept" in worst.hint:
         return f"if the change is meant, accept it: {invocation.accept()}"
