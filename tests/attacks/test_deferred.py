@@ -17,6 +17,7 @@ import pytest
 from integration.links import TRAPPED, Lease, lease
 from megtrim.core.build_spec import PACKED, REST_SUFFIX, LinkSpec, Relocations
 from megtrim.core.functions import cutter, rest
+from megtrim.core.functions.runtime_lines import REASONS, RuntimeLine
 from megtrim.core.trim.builds.size_options import WITH_LLD
 from megtrim.libs.elf.layout import LOADED, WITH_BUILD_ID, parse_build_id
 from megtrim.libs.elf.symbol_table import read_table
@@ -493,12 +494,25 @@ def test_attempt(name: str, place: Place) -> None:
     assert (done.stdout, done.rc) == (attempt.out, status), done.stderr
     assert len(lines) == bool(attempt.said)
     assert all(attempt.said in line for line in lines)
+    told = [line for line in lines if (known := RuntimeLine.find(line)) and known.reason in REASONS]
+    assert told == lines  # what a verdict quotes
     record = place.folder / "record"
     found = record.read_text().splitlines() if record.exists() else []
     assert len(found) == attempt.recorded
     identity = parse_build_id(place.cut.program)
     printed = [line for line in done.stderr.splitlines() if line.startswith(identity)]
     assert len(printed) == attempt.printed
+
+
+@pytest.mark.chain
+def test_no_thread_traps_before_the_line_is_written(maker: Maker, tmp_path: Path) -> None:
+    """It did in one of ten runs: threads find it missing at once, and one writes."""
+    place = maker.put("host", tmp_path, emulated=True)
+    remove(place)
+
+    said = [place.run("threads").stderr.count("megtrim: ") for _ in range(25)]
+
+    assert said == [1] * len(said)
 
 
 def meanwhile(place: Place, way: str, change: Callable[[], object]) -> tuple[str, int]:

@@ -25,7 +25,13 @@ from megtrim.core.cli.options import examples, json_option, running
 from megtrim.core.cli.session.setup import describe, open_session
 from megtrim.core.config.problems import suggest
 from megtrim.core.config.scenarios import all_scenarios
-from megtrim.core.proof.trap_diagnosis import Diagnosis, diagnose, named_program, why_not_kept
+from megtrim.core.proof.trap_diagnosis import (
+    Diagnosis,
+    describe_with_rest,
+    diagnose,
+    named_program,
+    why_not_kept,
+)
 from megtrim.core.trim.builds import applications
 from megtrim.core.trim.runs.execution import RunResult, RunSpec, run_on
 from megtrim.engines.megengine.load_and_run.arguments import check_arguments
@@ -115,6 +121,9 @@ def probe(
         if ending(whole.run) is RunOutcome.PASSED:
             text = f"it ran to its end with its rest; without, {found.text}"
             found = replace(found, status=ScenarioStatus.PASS, text=text)
+        else:
+            text = f"{found.text}; with its rest, {describe_with_rest(whole.run)}"
+            found = replace(found, text=text)
     show(_render_outcome(wanted, found, session.request.invocation, as_json=options.as_json))
     return EXIT_PASS if found.status is ScenarioStatus.PASS else ProductFailure.exit_code
 

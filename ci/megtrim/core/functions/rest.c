@@ -51,7 +51,8 @@ static uintptr_t distance;
 static struct sigaction before;  // what meets other faults
 static const struct sigaction none = {.sa_handler = SIG_DFL};
 static volatile uint16_t faults[MEGTRIM_BLOCKS];  // 0: the block is not there
-static volatile int misses, marked, late, ready, holder;  // the last: a process that takes a block
+static volatile int misses, said, marked, late, ready;
+static volatile int holder;  // a process that takes a block
 static char path[MAX_PATH_BYTES], reached[MAX_PATH_BYTES];
 static char renamed[MAX_PATH_BYTES];  // the rest's path if it was renamed with the program
 static char loaded[MAX_PATH_BYTES];   // this file's path as the loader knows it
@@ -329,18 +330,21 @@ static const char* megtrim_provide(uint64_t last, int all, struct megtrim_source
     return wrong;
 }
 
-// It writes once in a run, so its line is static.
+// It writes once in a run, so its line is static. Threads that miss something meanwhile wait for it:
+// their trap would end the program before it is written.
 static int megtrim_miss(uint64_t address, const char* wrong) {
     static char line[MAX_PATH_BYTES + 256];
     char *to = line, *end = line + sizeof line - 2;
     int before_it = __sync_fetch_and_add(&misses, 1);
     sigset_t held;
+    for (int i = 0; before_it && !said && i < MOST_RETRIES; ++i) usleep(100);
     if (before_it) return before_it;
     to = megtrim_digits(megtrim_copy(to, "megtrim: the code at 0x", end), address, 8);
     to = megtrim_copy(megtrim_copy(to, " is in ", end), path, end);
     to = megtrim_copy(megtrim_copy(megtrim_copy(to, ", which ", end), wrong, end), "\n", end + 1);
     megtrim_hold_signals(&held);
     megtrim_write(2, line, (size_t)(to - line));
+    said = 1;
     __real_pthread_sigmask(SIG_SETMASK, &held, NULL);
     return 0;
 }

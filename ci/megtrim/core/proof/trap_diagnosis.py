@@ -10,6 +10,7 @@ from megtrim.core.chain.session import Session
 from megtrim.core.checks.statuses import ScenarioStatus
 from megtrim.core.config.scenarios import Scenario
 from megtrim.core.functions import linker_script
+from megtrim.core.functions.runtime_lines import RuntimeLine
 from megtrim.core.trim.builds import applications, links
 from megtrim.core.trim.runs.execution import RunResult
 from megtrim.engines.megengine.regions.keepset import KeepSet, missing
@@ -71,9 +72,17 @@ def diagnose(
     ``named`` is None where no function is trimmed; ``profile`` is called only where it is needed,
     for it may have to build. ``why`` a function is not kept: a committed keep set may lack what a
     scenario runs, and a quick look has none that a person knows.
+
+    What the runtime of deferred functions says of a program that cannot start, or of a second file
+    that it cannot use, is the cause, and no keep set is.
     """
+    said = RuntimeLine.find(reduced.stderr)
+    if said and not said.starts:
+        return _explain_by_runtime(reduced, said)
     if named and (name := named.missing(again(Link.NAMED, named.program).run)):
         return _not_kept(reduced, name, why)
+    if said and not said.is_missing:
+        return _explain_by_runtime(reduced, said)
     program = profile()
     if program is None:
         return diagnose_without_profile(reduced)
@@ -116,6 +125,9 @@ def explain(
             missing=tuple(str(region) for region in lacking),
             lacking_operators=lacking_operators,
         )
+    if said := RuntimeLine.find(reduced.stderr):
+        text = f"{how}: {said.blame()}, or keep what is called there; no region is missing"
+        return Diagnosis(status=ScenarioStatus.TRAP, text=text, log=reduced.stderr)
     if ending(reduced) is RunOutcome.TRAP and keep.functions():
         text = f"{how}: a function that the keep set does not list is gone; no region is missing"
         return Diagnosis(status=ScenarioStatus.TRAP, text=text, log=reduced.stderr)
@@ -125,9 +137,22 @@ def explain(
 
 def diagnose_without_profile(reduced: ProgramRun) -> Diagnosis:
     trapped = ending(reduced) is RunOutcome.TRAP
-    text = f"{_how(reduced)}; no profile build is at hand to name what it needs: {_HOW_TO_NAME}"
+    said = RuntimeLine.find(reduced.stderr)
+    how = f'{_how(reduced)}: "{said.text}"' if said else _how(reduced)
+    text = f"{how}; no profile build is at hand to name what it needs: {_HOW_TO_NAME}"
     status = ScenarioStatus.TRAP if trapped else ScenarioStatus.ENGINE_ERROR
     return Diagnosis(status=status, text=text, log=reduced.stderr, unexplained=True)
+
+
+def _explain_by_runtime(reduced: ProgramRun, said: RuntimeLine) -> Diagnosis:
+    text = f"{_how(reduced)}, and not for the keep set: {said.blame()}"
+    return Diagnosis(status=ScenarioStatus.ENGINE_ERROR, text=text, log=reduced.stderr)
+
+
+def describe_with_rest(whole: ProgramRun) -> str:
+    """How a program ended that had its second file: no function was missing."""
+    said = RuntimeLine.find(whole.stderr)
+    return f"it ended with {whole.rc}{f': {said.blame()}' if said else ''}"
 
 
 def _not_kept(reduced: ProgramRun, name: str, why: str) -> Diagnosis:

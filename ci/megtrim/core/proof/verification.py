@@ -14,6 +14,7 @@ from megtrim.core.proof.results import VerificationOutcome
 from megtrim.core.proof.trap_diagnosis import (
     Diagnosis,
     SymbolizingLink,
+    describe_with_rest,
     diagnose,
     diagnose_without_profile,
     why_not_kept,
@@ -88,7 +89,7 @@ def prove(trial: VerificationCase, lease: Lease, note: Note) -> VerificationOutc
         whole = run_on(lease, replace(trial.spec.with_program(trial.reduced), with_rest=True))
         note("with rest", whole)
         if ending(whole.run) is not RunOutcome.PASSED:
-            text = f"{text} without its rest; with it, it ended with {whole.run.rc}"
+            text = f"{text} without its rest; with it, {describe_with_rest(whole.run)}"
             found = Diagnosis(status=ScenarioStatus.ENGINE_ERROR, text=text, log=whole.run.stderr)
             return _record_failure(found, whole)
         compared = compare_outputs(

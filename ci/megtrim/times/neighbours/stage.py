@@ -28,6 +28,7 @@ from megtrim.core.chain.graph import (
 )
 from megtrim.core.chain.session import Session, TrimRequest, scenario_inputs
 from megtrim.core.config.scenarios import Scenario
+from megtrim.core.functions.runtime_lines import RuntimeLine
 from megtrim.core.proof.neighbours import (
     NeighbourLevel,
     NeighbourOutcome,
@@ -257,8 +258,10 @@ def _level(
     works = outcome is NeighbourOutcome.SAME
     if wanted.complains and outcome is NeighbourOutcome.REFUSED:
         works = True
+    said = RuntimeLine.find(seen.run.stderr)
+    explained = build.with_rest and said is not None
     needs: tuple[str, ...] = ()
-    if outcome is NeighbourOutcome.TRAPPED:
+    if outcome is NeighbourOutcome.TRAPPED and not explained:
         needs = build.needs(lease, wanted.spec, seen.run)
     return NeighbourLevel(
         level=build.level,
@@ -280,7 +283,9 @@ def judge_outcome(
         case RunOutcome.TIMEOUT:
             return NeighbourOutcome.HANGS, f"it did not end within {run.wall_s:.0f} s"
         case RunOutcome.TRAP:
-            return NeighbourOutcome.TRAPPED, "it trapped"
+            line = RuntimeLine.find(run.stderr)
+            blamed = line and not line.is_missing
+            return NeighbourOutcome.TRAPPED, f"it trapped: {line.text}" if blamed else "it trapped"
         case RunOutcome.PASSED if not wanted.complains:
             return _judge_outputs(wanted, plain, seen)
         case RunOutcome.FAILED | RunOutcome.CRASHED if not said:

@@ -20,8 +20,8 @@ from filelock import FileLock, Timeout
 
 from megtrim.core.chain import result_store as manifests
 from megtrim.core.chain import result_store as stores
+from megtrim.core.chain.gitignore import IGNORED
 from megtrim.core.chain.result_store import (
-    IGNORED,
     MANIFEST,
     StageFolder,
     Store,

@@ -11,6 +11,7 @@ from megtrim.core.checks.statuses import ScenarioStatus
 from megtrim.core.proof.trap_diagnosis import (
     Diagnosis,
     SymbolizingLink,
+    describe_with_rest,
     diagnose,
     explain,
     named_files,
@@ -27,6 +28,7 @@ THROWN = (
     "terminate called after throwing an instance of 'std::runtime_error'\n"
     "  what():  the model is damaged\n"
 )
+NOT_KEPT = "megtrim: function #0 is not kept\n"
 AGAIN = "the committed keep set does not list it"
 
 
@@ -214,6 +216,72 @@ def test_a_function_is_named_where_nothing_makes_names_readable(
     )
 
     assert (found.status, found.function) == ("trap", "_Z4gonev")
+
+
+NO_START = "megtrim: cannot start: this system lets no data change\n"
+DAMAGED = (
+    "megtrim: the code at 0x0001b2f0 is in /tmp/run-7/load_and_run.rest, which is damaged: "
+    "it holds other bytes than were linked\n"
+)
+GONE = "megtrim: the code at 0x0001b2f0 is in /tmp/run-7/load_and_run.rest, which is not there\n"
+QUOTED = "the code at 0x0001b2f0 is in load_and_run.rest, which is"
+
+
+@pytest.mark.parametrize(
+    ("said", "named_says", "status", "text", "asked"),
+    [
+        (NO_START, NOT_KEPT, "engine-error", '"cannot start: this system lets no data change"', []),
+        (f"{NO_START}qemu: uncaught target signal 5\n", "", "engine-error", "cannot start", []),
+        (DAMAGED, "", "engine-error", f'"{QUOTED} damaged: it holds other', ["named"]),
+        (GONE, NOT_KEPT, "trap", "the function ns::one() is not kept", ["named"]),
+        (GONE, "", "trap", f'"{QUOTED} not there"', ["named", "profile"]),
+    ],
+)
+def test_what_the_runtime_says_is_the_cause(
+    said: str, named_says: str, status: str, text: str, asked: list[str]
+) -> None:
+    """But not of a function that is in the second file, which such a run does without."""
+    runs: list[str] = []
+    named = SymbolizingLink(program=Path("named"), dropped=("_ZN2ns3oneEv",))
+    (record,) = keep_set(1).scenarios
+    listed = replace(record, functions=("_ZN2ns3twoEv",), link_sha256="7" * 64)
+
+    def again(build: str, program: Path) -> RunResult:
+        runs.append(build)
+        return evidence(run(133, stderr=named_says) if build == "named" else run(), trace=trace(1))
+
+    found = diagnose(
+        run(133, stderr=said),
+        again,
+        replace(keep_set(1), scenarios=(listed,)),
+        named=named,
+        profile=lambda: Path("profile"),
+    )
+
+    assert (found.status, runs) == (status, asked)
+    assert text in found.text
+    assert "/tmp/run-7" not in found.text
+    assert "a function that the keep set does not list" not in found.text
+
+
+def test_without_a_profile_build_the_runtime_is_quoted() -> None:
+    found = diagnose(
+        run(133, stderr=GONE), lambda *_: evidence(), keep_set(1), named=None, profile=lambda: None
+    )
+
+    assert found.text.startswith(f'it trapped: "{QUOTED} not there"; no profile build')
+    assert found.unexplained
+
+
+@pytest.mark.parametrize(
+    ("said", "text"),
+    [
+        (GONE, f'it ended with 133: the runtime of deferred functions said "{QUOTED} not there"'),
+        ("", "it ended with 133"),
+    ],
+)
+def test_a_run_with_its_rest_is_described(said: str, text: str) -> None:
+    assert describe_with_rest(run(133, stderr=said)).startswith(text)
 
 
 PROGRAM = "links/named/load_and_run"
