@@ -122,7 +122,9 @@ def describe(files: Files) -> ReleaseContents:
         if path in files
     ]
     keep = hashlib.sha256(files[KEEP_SET_PATH]).hexdigest()
-    return replace(contents(), artifacts=tuple(artifacts), keep_set_sha256=keep)
+    said = contents()
+    toolchain = replace(said.toolchain, target="x86_64-linux-gnu")
+    return replace(said, toolchain=toolchain, artifacts=tuple(artifacts), keep_set_sha256=keep)
 
 
 def write(files: Files, folder: Path) -> None:
@@ -205,6 +207,26 @@ OTHER_BUILD = f"{REST} is not the rest of {FIRST}: it is of another build"
 OTHER_BYTES = "holds other bytes than were linked"
 NO_REST = f"{REST} is not the rest of {FIRST}: it is no file of deferred functions"
 NO_TWIN = f"{SYMBOLS} is not {FIRST} with its symbols: "
+
+
+def put_alone(data: bytes) -> Change:
+    """Exchange the program where nothing beside it says what it was."""
+
+    def change(files: Files, _: Parts) -> None:
+        for path in (REST, SYMBOLS, SIZES_PATH):
+            del files[path]
+        files[FIRST] = data
+
+    return change
+
+
+def edit_alone(change: Callable[[bytes], bytes]) -> Change:
+    return lambda files, parts: put_alone(change(files[FIRST]))(files, parts)
+
+
+NOT_ITS_MACHINE = f"{FIRST} is no file of this release's machine: "
+NOT_INTACT = f"{NOT_ITS_MACHINE}it is no intact ELF file"
+NOT_LINKED = f"{NOT_ITS_MACHINE}it is an ELF file that was not linked"
 ATTEMPTS: dict[str, tuple[tuple[str, Change], ...]] = {
     "a_rest_of_another_build": ((OTHER_BUILD, take(REST)),),
     "a_program_of_another_build": ((OTHER_BUILD, take(FIRST)),),
@@ -250,6 +272,27 @@ ATTEMPTS: dict[str, tuple[tuple[str, Change], ...]] = {
         (f"{NO_TWIN}it is for another machine", put(SYMBOLS, folded())),
         (f"{NO_TWIN}it is no intact ELF file", put(SYMBOLS, SCRIPT)),
         (f"{NO_TWIN}it is no intact ELF file", edit(SYMBOLS, lambda data: data[:80])),
+    ),
+    "a_program_of_no_such_machine": (
+        (NOT_INTACT, put_alone(SCRIPT)),
+        (NOT_INTACT, put_alone(b"")),
+        (NOT_INTACT, put_alone(b"MZ" + bytes(2000))),
+        (NOT_INTACT, put_alone(b"!<arch>\n")),
+        (NOT_INTACT, put_alone(b"\x7fELF")),
+        (NOT_INTACT, edit_alone(lambda data: SCRIPT + data)),
+        (NOT_INTACT, edit_alone(lambda data: data[:5] + b"\2" + data[6:])),
+        (NOT_INTACT, edit_alone(lambda data: data[:100])),
+        (f"{NOT_ITS_MACHINE}it is for aarch64, expected x86_64", put_alone(folded())),
+        (
+            f"{NOT_ITS_MACHINE}it is for machine 62000, expected x86_64",
+            edit_alone(lambda data: data[:18] + struct.pack("<H", 62000) + data[20:]),
+        ),
+        (NOT_LINKED, edit_alone(lambda data: data[:16] + b"\1" + data[17:])),
+        (NOT_LINKED, edit_alone(lambda data: data[:16] + b"\4" + data[17:])),
+        (
+            f"{AT[LIBRARY]} is no file of this release's machine: it is no intact ELF file",
+            lambda files, _: (files.update({AT[LIBRARY]: SCRIPT}), files.pop(LIBRARY_REST)),
+        ),
     ),
     "a_cache_of_another_model": (
         (f"{CACHE} is another algorithm cache", put(CACHE, b"others")),

@@ -66,11 +66,10 @@ class RuntimeLine(Value):
     @classmethod
     def find(cls, stderr: str) -> Self | None:
         """Return the last one of a run, if there is any: the program ends behind it."""
-        found = None
-        for found in _LINE.finditer(stderr):
-            pass
-        if found is None:
+        lines = [*_LINE.finditer(stderr)]
+        if not lines:
             return None
+        found = lines[-1]
         if why := found["start"]:
             return cls(text=f"cannot start: {why}", starts=False, reason=why)
         name = found["file"].rpartition("/")[2][:_LONGEST_NAME]

@@ -21,6 +21,8 @@ X86_64 = 62
 AARCH64 = 183
 MACHINES = {3: "i686", ARM: "armv7l", X86_64: "x86_64", AARCH64: "aarch64", 243: "riscv64"}
 """As ``uname -m`` prints them."""
+_LINKED = (2, 3)
+"""Kinds of files: a program at fixed addresses, and one, or a library, at any."""
 RELATIVE = {X86_64: 8, AARCH64: 1027, ARM: 23, 3: 8}
 """By machine: the relocation that adds the address at which the file was loaded."""
 ALLOCATED = 0x2
@@ -149,6 +151,7 @@ class ElfHeader:
         self.header_bytes = words.header.size
         self.form = (data[4:7], _SYSTEMS.get(data[7], data[7]), data[8:9], self._kind, self.machine)
         """Width, byte order, version, system and kind of the file, and its machine."""
+        self.is_linked = self._kind in _LINKED
         self.flags = flags
         self.is_wide = data[4] == _WIDE
         entries = self._part(segments, count * words.segment.size)

@@ -5,14 +5,31 @@ sections with zeros. All else that is loaded has to stay: what a segment is, whe
 much memory it takes, and its bytes, among them the build id, relocations and dynamic symbols.
 """
 
+import re
 from itertools import zip_longest
 
-from megtrim.libs.elf.layout import DAMAGE, LOADED, ElfHeader, ElfLayout, Segment, parse_build_id
+from megtrim.libs.elf.layout import (
+    DAMAGE,
+    LOADED,
+    MACHINES,
+    ElfHeader,
+    ElfLayout,
+    Segment,
+    parse_build_id,
+)
 
 _NOTHING = 0
 """Kind of a segment that says nothing; tools that strip leave it out."""
 _NAMES = {1: "LOAD", 2: "DYNAMIC", 3: "INTERP", 4: "NOTE", 6: "PHDR", 7: "TLS"}
 _GNU_NAMES = {0x6474E550: "GNU_EH_FRAME", 0x6474E551: "GNU_STACK", 0x6474E552: "GNU_RELRO"}
+_TARGETS = (
+    (re.compile(r"aarch64|arm64"), "aarch64"),
+    (re.compile(r"x86_64|amd64"), "x86_64"),
+    (re.compile(r"(?:arm|thumb)(?:v[0-9].*)?"), "armv7l"),
+    (re.compile(r"i[3-6]86"), "i686"),
+    (re.compile(r"riscv64.*"), "riscv64"),
+)
+"""Machines as ``uname -m`` prints them, by the first part of a target."""
 
 
 def find_difference(released: bytes, found: bytes) -> str:
@@ -31,6 +48,27 @@ def find_difference(released: bytes, found: bytes) -> str:
     if (before.entry, before.flags) != (after.entry, after.flags):
         return "its header says another entry point or other flags"
     return _compare_segments(before, after) or _compare_contents(released, found, before, after)
+
+
+def find_foreign(data: bytes, target: str) -> str:
+    """Return why a file is no program or library that is linked for ``target``; empty: it is one.
+
+    ``target`` is what a compiler calls it, such as ``aarch64-linux-gnu``.
+    """
+    try:
+        header = ElfHeader(data)
+    except DAMAGE:
+        return "it is no intact ELF file"
+    if not header.is_linked:
+        return "it is an ELF file that was not linked"
+    name = target.partition("-")[0]
+    expected = next((each for form, each in _TARGETS if form.fullmatch(name)), "")
+    machine = MACHINES.get(header.machine, f"machine {header.machine}")
+    if not expected:
+        return f"{target!r} is no target of which the machine is known"
+    if machine != expected:
+        return f"it is for {machine}, expected {expected}"
+    return ""
 
 
 def find_other_code(program: bytes, twin: bytes) -> str:

@@ -15,6 +15,7 @@ from megtrim.core.checks.statuses import CheckStatus
 from megtrim.core.evidence.evidence import EvidenceSet, load_proofs
 from megtrim.core.size.aar_format import is_made_of
 from megtrim.engines.megengine.regions.keepset_files import parse_keep_set
+from megtrim.libs.elf.loaded import find_foreign
 from megtrim.libs.elf.pages import LINK_AGAIN, find_misfit
 from megtrim.libs.util.errors import InputError, ProductFailure
 from megtrim.libs.util.files import sha256_file
@@ -239,6 +240,8 @@ def _compare_artifacts(
             yield f"{path} has another size than {RELEASE_FILE} says"
         elif artifact.kind is ArtifactKind.REST:
             continue  # code without a file's headers, which no loader maps
+        elif foreign := find_foreign((folder / path).read_bytes(), contents.toolchain.target):
+            yield f"{path} is no file of this release's machine: {foreign}"
         elif misfit := find_misfit((folder / path).read_bytes(), page_bytes, source=path):
             yield f"{misfit}: {LINK_AGAIN}"
 

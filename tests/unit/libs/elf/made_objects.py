@@ -157,14 +157,19 @@ def _elf(rows: list[_Row], machine: int, kind: int, entry: int) -> bytes:
     return head.ljust(64, b"\0") + body + table
 
 
-def with_segments(*headers: Segment, at: int = 64) -> bytes:
+def with_segments(*headers: Segment, at: int = 64, machine: int = AARCH64) -> bytes:
     """Return a shared library whose program headers begin at ``at``."""
     head = bytearray(at)
     head[:6] = b"\x7fELF\x02\x01"
-    struct.pack_into("<H", head, 16, 3)
+    struct.pack_into("<HH", head, 16, 3, machine)
     struct.pack_into("<Q", head, 32, at)
     struct.pack_into("<2H", head, 54, 56, len(headers))
     return bytes(head) + b"".join(struct.pack("<2I6Q", *each) for each in headers)
+
+
+def with_machine(data: bytes, machine: int) -> bytes:
+    """Return the file as one for another machine; one of 32 bits is marked as such alone."""
+    return data[:18] + struct.pack("<H", machine) + data[20:]
 
 
 def archive(members: Mapping[str, bytes], *, magic: bytes = b"!<arch>\n") -> bytes:

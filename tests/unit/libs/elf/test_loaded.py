@@ -3,7 +3,7 @@ from collections.abc import Callable
 
 import pytest
 
-from megtrim.libs.elf.loaded import find_difference, find_other_code
+from megtrim.libs.elf.loaded import find_difference, find_foreign, find_other_code
 from unit.ship.crashes.made_programs import ID, folded, numbered
 
 WHOLE = folded()
@@ -80,3 +80,32 @@ def test_a_twin_may_have_another_build_id_and_no_other_code() -> None:
     assert find_other_code(WHOLE, twin) == ""
     assert find_other_code(WHOLE, numbered().shipped) == "it holds other code"
     assert find_other_code(WHOLE, b"") == "it is no intact ELF file"
+
+
+@pytest.mark.parametrize(
+    ("target", "said"),
+    [
+        ("aarch64-linux-gnu", ""),
+        ("aarch64-linux-android23", ""),
+        ("x86_64-linux-gnu", "it is for aarch64, expected x86_64"),
+        ("armv7a-linux-androideabi21", "it is for aarch64, expected armv7l"),
+        ("arm-linux-gnueabihf", "it is for aarch64, expected armv7l"),
+        ("i686-pc-linux-gnu", "it is for aarch64, expected i686"),
+        ("riscv64gc-linux-gnu", "it is for aarch64, expected riscv64"),
+        ("", "'' is no target of which the machine is known"),
+        ("armada-linux", "'armada-linux' is no target of which the machine is known"),
+    ],
+)
+def test_a_file_is_for_its_target(target: str, said: str) -> None:
+    assert find_foreign(WHOLE, target) == said
+
+
+@pytest.mark.parametrize("damaged", [b"", b"#!/bin/sh\n", WHOLE[:80]])
+def test_what_is_no_file_is_for_no_target(damaged: bytes) -> None:
+    assert find_foreign(damaged, "aarch64-linux-gnu") == "it is no intact ELF file"
+
+
+def test_an_object_is_for_no_target() -> None:
+    said = find_foreign(put(16, b"\1")(WHOLE), "aarch64-linux-gnu")
+
+    assert said == "it is an ELF file that was not linked"

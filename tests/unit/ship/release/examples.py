@@ -18,6 +18,7 @@ from megtrim.core.verdict.model import Verdict, to_json
 from megtrim.engines.megengine.regions.keepset import KeepSet, ScenarioRecord
 from megtrim.engines.megengine.regions.keepset_files import dump_keep_set
 from megtrim.engines.megengine.regions.region import Region
+from megtrim.libs.elf.layout import AARCH64, ARM
 from megtrim.libs.util.files import sha256_file
 from megtrim.libs.util.process import ProcessRunner
 from megtrim.places.compile.projects import checkout
@@ -40,11 +41,22 @@ from unit.core.trim.stages.built import built, finish
 from unit.core.trim.stages.support import changed
 from unit.core.verdict.examples import PLAIN_BYTES, RESNET, passing
 from unit.lab.evidence.support import evidence, result, written
-from unit.libs.elf.made_objects import with_segments
+from unit.libs.elf.made_objects import with_machine, with_segments
 
 MODELS = {"resnet18-s": "1" * 64, "mobilenet-s": "2" * 64}
+
+
+def as_elf(text: str) -> str:
+    """Return a linked file for arm64 as a text; ``encode`` makes bytes of it again."""
+    return with_segments().decode("utf-8", "surrogateescape") + text
+
+
+def encode(text: str) -> bytes:
+    return text.encode("utf-8", "surrogateescape")
+
+
 PROGRAM = "the program\n"
-LIBRARY = "the library\n"
+LIBRARY = as_elf("the library\n")
 CONFIGURED = "version: 1\n"
 THIRD_PARTIES = (
     ThirdParty(path="third_party/cpuinfo", commit="c" * 40, is_used=False),
@@ -55,7 +67,7 @@ STAGES = {"build/plain": "0" * 20, "reduce/reduced": "1" * 20}
 
 
 def sha(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()
+    return hashlib.sha256(encode(text)).hexdigest()
 
 
 def keep_set(
@@ -99,7 +111,7 @@ def contents(verdict: Verdict | None = None, *, program: str = PROGRAM) -> Relea
         verdict,
         artifacts=(
             artifact("libengine.so", ArtifactKind.SHARED, LIBRARY),
-            artifact("load_and_run", ArtifactKind.PROGRAM, program),
+            artifact("load_and_run", ArtifactKind.PROGRAM, as_elf(program)),
         ),
         models=MODELS,
         graphs=GRAPHS,
@@ -123,10 +135,13 @@ def documents(
     program: str = PROGRAM,
     more: dict[str, str] | None = None,
 ) -> dict[str, str]:
-    """Return the text of each file of a release; ``described``: what release.json says."""
+    """Return the text of each file of a release; ``described``: what release.json says.
+
+    ``program``: what stands in the program behind its header.
+    """
     said = described or contents(program=program)
     texts = {
-        "bin/load_and_run": program,
+        "bin/load_and_run": as_elf(program),
         "lib/libengine.so": LIBRARY,
         "include/engine/model.h": "#pragma once\n",
         "include/engine/twin.h": "#pragma once\n",
@@ -159,13 +174,15 @@ def write_for_android(
     page_bytes: int = 0,
 ) -> Path:
     made = for_android(target, page_bytes=page_bytes)
-    shipped = {"bin/load_and_run": with_segments(), "lib/libengine.so": library}
+    machine = AARCH64 if target.startswith("aarch64") else ARM
+    first = with_segments(machine=machine)
+    shipped = {"bin/load_and_run": first, "lib/libengine.so": with_machine(library, machine)}
     artifacts = (
         replace(each, sha256=hashlib.sha256(data).hexdigest(), size_bytes=len(data))
         for each, data in zip(made.artifacts, shipped.values(), strict=True)
     )
     said = replace(made, artifacts=tuple(artifacts))
-    texts = {path: text.encode() for path, text in documents().items() if path not in DOCUMENTS}
+    texts = {path: encode(text) for path, text in documents().items() if path not in DOCUMENTS}
     files = as_files(texts | shipped)
     own = collect_aar(said, files)
     assert own is not None
@@ -183,7 +200,7 @@ def sum_up(texts: dict[str, str]) -> dict[str, str]:
 
 
 def as_files(files: Mapping[str, str] | Mapping[str, bytes]) -> tuple[ReleaseFile, ...]:
-    read = {path: each.encode() if isinstance(each, str) else each for path, each in files.items()}
+    read = {path: encode(each) if isinstance(each, str) else each for path, each in files.items()}
     return tuple(
         ReleaseFile(path=path, source=data, sha256=hashlib.sha256(data).hexdigest())
         for path, data in read.items()
@@ -267,7 +284,11 @@ ENGINE_LIBRARY = EngineLibrary(
         ("lite/c/none.h", "lite/include/lite/none.h"),
     ),
 )
-BUILT = {"bin/load_and_run": "reduced", "bin/libengine.so": "library", "build.log": "slow"}
+BUILT = {
+    "bin/load_and_run": as_elf("reduced"),
+    "bin/libengine.so": as_elf("library"),
+    "build.log": "slow",
+}
 
 
 def _measure(bins: Mapping[str, str]) -> dict[tuple[str, str], int]:

@@ -48,6 +48,7 @@ from unit.ship.release.examples import (
     MODELS,
     PROGRAM,
     STAGES,
+    as_elf,
     contents,
     for_android,
     for_other_engine,
@@ -173,7 +174,7 @@ def test_components_are_named_by_digests_and_commits() -> None:
     assert (used["version"], used["scope"]) == ("f" * 40, "required")
     assert properties_of(used) == {"megtrim:licence 1": LICENCES[1]}
     assert (left_out["version"], left_out["scope"]) == ("c" * 40, "excluded")
-    assert program["hashes"] == [{"alg": "SHA-256", "content": sha(PROGRAM)}]
+    assert program["hashes"] == [{"alg": "SHA-256", "content": sha(as_elf(PROGRAM))}]
     assert links["artifact:bin/load_and_run"] == ["engine"]
     assert links["engine"] == ["third-party:third_party/flatbuffers"]
 
@@ -276,7 +277,7 @@ PROGRAMS = tuple(each for each in SAID.artifacts if each.kind is ArtifactKind.PR
     ("said", "line"),
     [
         (SAID, f"| `{RESNET}` | `{'1' * 64}` | `--cpu --iter 1` | pass | qemu-arm64 |"),
-        (SAID, "| `bin/load_and_run` | program | 12 B | 37.5 MiB |"),
+        (SAID, "| `bin/load_and_run` | program | 76 B | 37.5 MiB |"),
         (SAID, "MegEngineTrimmed::shared"),
         (SAID, "`licences`"),
         (SAID, "Kernels that none of these runs are compiled out"),
@@ -321,7 +322,7 @@ MANY = replace(
             NOW,
             None,
             [
-                "| `bin/load_and_run` | 12 B | new | 37.5 MiB |",
+                "| `bin/load_and_run` | 76 B | new | 37.5 MiB |",
                 f"- `{RESNET}`: `--cpu --iter 1`\n",
                 f"megtrim release verify app-v2.tar.gz --sha256 {'a' * 64}",
             ],
@@ -329,12 +330,12 @@ MANY = replace(
         (
             NOW,
             BEFORE,
-            ["| 12 B | the same | 37.5 MiB |", "## Keep set since v1\n\nIt is the same."],
+            ["| 76 B | the same | 37.5 MiB |", "## Keep set since v1\n\nIt is the same."],
         ),
         (
             NOW,
             replace(BEFORE, contents=replace(SAID, artifacts=LARGER)),
-            ["in v1", "| `bin/load_and_run` | 12 B | 1.0 KiB, -1 KiB |"],
+            ["in v1", "| `bin/load_and_run` | 76 B | 1.0 KiB, -0.9 KiB |"],
         ),
         (
             NOW,
