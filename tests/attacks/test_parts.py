@@ -39,7 +39,16 @@ from megtrim.ship.release.packaged import describe_packaged
 from support.megtrim_cli import run_megtrim
 from unit.core.verdict.examples import RESNET, passing
 from unit.ship.crashes.made_programs import folded
-from unit.ship.release.examples import MODELS, STAGES, as_files, contents, documents, keep_set, sha
+from unit.ship.release.examples import (
+    MODELS,
+    STAGES,
+    as_files,
+    contents,
+    documents,
+    encode,
+    keep_set,
+    sha,
+)
 
 pytestmark = [pytest.mark.chain]
 
@@ -87,7 +96,7 @@ def parts(tmp_path_factory: pytest.TempPathFactory) -> Parts:
     other = cut(again, PROGRAM)
     library = cut(defer(at, LIBRARY, "library", shared=True), LIBRARY)
     keep = keep_set(passing(), models=MODELS, caches={RESNET: sha("algorithms")})
-    shared = {path: text.encode() for path, text in documents(keep=keep).items()}
+    shared = {path: encode(text) for path, text in documents(keep=keep).items()}
     gone = {*DOCUMENTS, "bin/load_and_run", "lib/libengine.so"}
     programs = {
         FIRST: own.first,
