@@ -258,7 +258,10 @@ _HEADLINES = {
     CrashCause.NOT_TRIMMING: "trimming is not at fault",
     CrashCause.UNKNOWN: "these results cannot tell",
 }
-_NO_SIGN = "no sign that trimming is at fault"
+_DOUBTFUL = {
+    CrashCause.CANDIDATES: "trimming may have left out one of the candidates",
+    CrashCause.NOT_TRIMMING: "no sign of trimming, which is not ruled out",
+}
 _TO_BE_SURE = "to be sure, with the arguments and inputs that the field used"
 
 
@@ -279,8 +282,8 @@ def _render(
     """``invocation`` and ``config`` are None for a release: its project is elsewhere."""
     innocent = finding.cause is CrashCause.NOT_TRIMMING
     certain = not finding.why_several and (innocent or finding.cause is CrashCause.LEFT_OUT)
-    headline = _NO_SIGN if innocent and not certain else _HEADLINES[finding.cause]
-    facts: dict[str, Any] = {"crash": headline, "why": finding.text}
+    headlines = _HEADLINES | _DOUBTFUL if finding.is_doubtful else _HEADLINES
+    facts: dict[str, Any] = {"crash": headlines[finding.cause], "why": finding.text}
     if finding.program:
         facts["program"] = finding.program
     facts["certain"] = certain

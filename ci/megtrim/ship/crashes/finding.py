@@ -16,7 +16,9 @@ from megtrim.ship.crashes.program import TrimmedProgram
 from megtrim.ship.crashes.report_values import CrashReport
 
 FOLDED = "a linker folds equal code: these share one instruction"
+SHARED = "functions that were left out share one instruction without trim.crash_ids"
 NO_BUILD_ID = "the report has no build id: it may be of another build"
+_WHICH_OF_SEVERAL = frozenset({FOLDED, SHARED})
 _GIVE_ALL = "give the whole report: its frames, such as `#00 pc 1a2b4 FILE`, and its memory map"
 _REGION_TRAP = re.compile(r"void midout::left_out<(.*?) ?>\(\)")
 
@@ -55,6 +57,13 @@ class CrashFinding(Value):
     stack: tuple[str, ...] = ()
     """Linkage names of remaining functions on the stack, innermost first."""
     hint: str = ""
+
+    @property
+    def is_doubtful(self) -> bool:
+        """Whether it may be something else; not only which of several it is."""
+        if self.cause is CrashCause.NOT_TRIMMING:
+            return bool(self.why_several)
+        return not _WHICH_OF_SEVERAL.issuperset(self.why_several)
 
 
 def make_candidate(name: str, kind: CandidateKind = CandidateKind.FUNCTION) -> CrashCandidate:

@@ -21,6 +21,7 @@ from megtrim.ship.crashes.deferred import find_deferred, look_up_in_memory
 from megtrim.ship.crashes.finding import (
     FOLDED,
     NO_BUILD_ID,
+    SHARED,
     CandidateKind,
     CrashCandidate,
     CrashCause,
@@ -46,7 +47,6 @@ from megtrim.ship.crashes.report_values import NOT_CLEARING, SIGNALS, CrashRepor
 
 _TRAPS = (4, 5)
 """SIGILL and SIGTRAP: what a trap is on x86_64 and 32-bit Arm, and on arm64."""
-_SHARED = "functions that were left out share one instruction without trim.crash_ids"
 _PART_OF_ID = "the report has only a part of the build id"
 _SEVERAL_IDS = "the report has several build ids for the file"
 _NOT_WHOLE = "the line of the crash was not understood whole"
@@ -283,7 +283,7 @@ def _left_out_at(
         gone = list(program.left_out)
     why: tuple[str, ...] = (FOLDED,) if len(gone) + len(regions) > 1 else ()
     if len(gone) > 1 and not program.crash_ids:
-        why = (_SHARED,)
+        why = (SHARED,)
     found = [make_candidate(name) for name in (*gone, *regions)]
     if found and not all(is_stub(each) or each in dropped or each in regions for each in here):
         why = (*why, _KEPT_ALIKE)

@@ -58,7 +58,7 @@ def weigh(place: FieldPlace, data: bytes) -> str:
         return "right"
     blamed = finding.cause is CrashCause.CANDIDATES and NO_BUILD_ID in finding.why_several
     cleared = finding.cause is CrashCause.NOT_TRIMMING and RENAMED in finding.why_several
-    return "unnamed" if blamed or cleared else "wrong"
+    return "unnamed" if finding.is_doubtful and (blamed or cleared) else "wrong"
 
 
 def mutate_text(text: str) -> Iterator[tuple[str, bytes]]:
