@@ -18,8 +18,11 @@ from megtrim.ship.crashes.program import TrimmedProgram
 
 MAX_RECORD_BYTES = 2**24
 """Several times what a program writes: a log's words and UTF-16 make it larger."""
-_LINE = re.compile(r"(?:.{0,200}[:|>]\s+)?([0-9a-f]{40}) ([0-9a-f]{8,16})")
-"""A log's words end with a mark and a blank, as in ``I/app(4711): ``."""
+_SHOWN = r"[^\x00-\x08\x0a-\x1f]"
+_LINE = re.compile(
+    rf"(?:{_SHOWN}{{0,200}}(?![0-9A-Za-z]){_SHOWN})?([0-9a-f]{{40}}) ([0-9a-f]{{8,16}})"
+)
+"""A log's words end with a mark or a blank, as in ``I/app(4711): `` or ``stderr F ``."""
 _CUT = re.compile(r"[0-9a-f]{1,39}|[0-9a-f]{40} ?[0-9a-f]{0,7}")
 _ZEROS = re.compile("\0+")
 _CUT_OFF = "cut off"
@@ -123,7 +126,8 @@ def _decode(data: bytes) -> str:
 
 def _split(text: str) -> Iterator[tuple[int, str]]:
     """Yield each line, or each part of one between zeros, with its number."""
-    for number, line in enumerate(text.split("\n"), 1):
+    end = "\n" if "\n" in text else "\r"
+    for number, line in enumerate(text.split(end), 1):
         for each in _ZEROS.finditer(line):
             yield number, each[0]
         for part in _ZEROS.split(line):
