@@ -74,7 +74,8 @@ from unit.lab.evidence.support import (
 )
 from unit.libs.elf.made_objects import archive
 from unit.ship.crashes.made_programs import LIBRARY, MAPS, STAYS, STUB_AT, numbered, tombstone
-from unit.ship.release.examples import documents, encode
+from unit.ship.release.examples import documents
+from unit.ship.release.examples import encode as encode_text
 
 _CRASH = list_places(numbered(), {"first()": STUB_AT}, STAYS + 4)[0]
 ROOT = Path(__file__).parents[2]
@@ -134,7 +135,7 @@ def _files(folder: Path, pattern: str, most_bytes: int = 2**20) -> tuple[bytes, 
     return tuple(path.read_bytes()[:most_bytes] for path in sorted(folder.glob(pattern)))
 
 
-_RELEASE = {name: (encode(text),) for name, text in documents().items()}
+_RELEASE = {name: (encode_text(text),) for name, text in documents().items()}
 _SIZES = Baseline(
     sizes={("a", "plain"): 3, ("a", "reduced"): 2},
     parts={("a", "reduced"): ByteTable(least_bytes=64, components={"c": {"f": 1, "g": 1}})},
