@@ -25,6 +25,8 @@ from megtrim.core.config.references import LIMITED
 from megtrim.core.config.value_types import MOST_ITEMS, MOST_LISTED, MOST_THREADS, read_whole
 from megtrim.libs.util.input_files import read_bytes
 
+_MOST_PARTS = 100
+"""Of a pattern's path."""
 _FILES = ("file", "algo_cache", "strip_info", "also")
 _OF_ITS_OWN = tuple(
     key
@@ -116,6 +118,8 @@ class _Items:
 
 
 def _glob(folder: Path, pattern: str) -> list[str]:
+    if len(PurePath(pattern).parts) > _MOST_PARTS:
+        return []  # a search goes as deep as its pattern, and ends in a bug
     try:
         found = [each.relative_to(folder).as_posix() for each in folder.glob(pattern)]
     except (ValueError, NotImplementedError, IndexError, OSError):

@@ -157,7 +157,17 @@ def test_a_name_that_two_branches_took_is_named_with_both_files(tmp_path: Path) 
 
 
 @pytest.mark.parametrize(
-    "pattern", ["nothing/*.yaml", "''", "/models/*.yaml", "models/**x", "models/.*"]
+    "pattern",
+    [
+        "nothing/*.yaml",
+        "''",
+        "/models/*.yaml",
+        "models/**x",
+        "models/.*",
+        f"{'../' * 2000}models/*.yaml",
+        f"{'a/' * 2000}*.yaml",
+        f"models/{'**/' * 2000}*.yaml",
+    ],
 )
 def test_a_pattern_that_finds_nothing_is_refused(tmp_path: Path, pattern: str) -> None:
     """A slip would leave models out silently; hidden files are an editor's."""
