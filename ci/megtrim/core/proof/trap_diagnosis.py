@@ -125,8 +125,8 @@ def explain(
             missing=tuple(str(region) for region in lacking),
             lacking_operators=lacking_operators,
         )
-    if said := RuntimeLine.find(reduced.stderr):
-        text = f"{how}: {said.blame()}, or keep what is called there; no region is missing"
+    if line := RuntimeLine.find(reduced.stderr):
+        text = f"{how}: {line.blame()}, or keep what is called there; no region is missing"
         return Diagnosis(status=ScenarioStatus.TRAP, text=text, log=reduced.stderr)
     if ending(reduced) is RunOutcome.TRAP and keep.functions():
         text = f"{how}: a function that the keep set does not list is gone; no region is missing"

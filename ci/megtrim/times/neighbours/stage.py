@@ -284,8 +284,9 @@ def judge_outcome(
             return NeighbourOutcome.HANGS, f"it did not end within {run.wall_s:.0f} s"
         case RunOutcome.TRAP:
             line = RuntimeLine.find(run.stderr)
-            blamed = line and not line.is_missing
-            return NeighbourOutcome.TRAPPED, f"it trapped: {line.text}" if blamed else "it trapped"
+            if line and not line.is_missing:
+                return NeighbourOutcome.TRAPPED, f"it trapped: {line.text}"
+            return NeighbourOutcome.TRAPPED, "it trapped"
         case RunOutcome.PASSED if not wanted.complains:
             return _judge_outputs(wanted, plain, seen)
         case RunOutcome.FAILED | RunOutcome.CRASHED if not said:
