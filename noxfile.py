@@ -162,9 +162,10 @@ def workflows(session: nox.Session) -> None:
 
 @nox.session(default=False)
 def docs(session: nox.Session) -> None:
-    """Write the reference pages from the code."""
+    """Write the reference pages from the code, and README's drawings from the figures on record."""
     _install(session, "demo")
     session.run("python", "scripts/make_reference.py")
+    session.run("python", "scripts/draw_readme.py")
 
 
 @nox.session(default=False)

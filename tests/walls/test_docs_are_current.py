@@ -23,6 +23,26 @@ def test_reference_is_what_the_code_says(name: str) -> None:
     assert REFERENCE[name] == (ROOT / name).read_text(encoding="utf-8")
 
 
+DRAWINGS = script("draw_readme")
+
+
+def test_drawings_show_the_sizes_on_record() -> None:
+    drawn: dict[str, str] = DRAWINGS.drawings()
+
+    assert {name: (ROOT / name).read_text(encoding="utf-8") for name in drawn} == drawn
+    assert {path.stem for path in (ROOT / "docs/images").glob("*.svg")} == {
+        Path(name).stem for name in drawn
+    }
+
+
+def test_a_size_that_is_not_on_record_is_not_drawn() -> None:
+    record = "\nA table:\n\n| what | bytes |\n|---|---|\n| plain | 1,234 | 100% |\n"
+
+    assert DRAWINGS.find_bytes(record, "A table", "plain") == 1234
+    with pytest.raises(ValueError, match="expected below 'A table' a row 'reduced'"):
+        DRAWINGS.find_bytes(record, "A table", "reduced")
+
+
 def test_reference_is_the_same_every_time() -> None:
     assert script("make_reference").pages() == REFERENCE
 
