@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import re
 import sys
-from dataclasses import dataclass
 from html import escape
 from pathlib import Path
+from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parent.parent
 RECORD = "docs/explanation/what-was-run-where.md"
@@ -44,8 +44,7 @@ _STYLE = """
 """
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Bar:
+class Bar(NamedTuple):
     """A build of the engine. ``table`` and ``row`` say where its size is on record."""
 
     name: str
@@ -102,7 +101,8 @@ def find_bytes(record: str, table: str, row: str) -> int:
     below = record.partition(f"\n{table}")[2]
     found = re.search(rf"^\| {re.escape(row)} \| ([\d,]+) \|", below, re.MULTILINE)
     if not found:
-        raise ValueError(f"{RECORD}: expected below {table!r} a row {row!r} with its bytes")
+        message = f"{RECORD}: expected below {table!r} a row {row!r} with its bytes"
+        raise ValueError(message)
     return int(found[1].replace(",", ""))
 
 
@@ -114,10 +114,10 @@ def draw_sizes(record: str) -> str:
         share = size / sizes[0]
         width = round(share * _BAR_WIDTH)
         right = _BAR_LEFT + width + 12
+        place = f'x="{_BAR_LEFT}" y="{top}" width="{width}" height="{_BAR_HEIGHT}" rx="3"'
         parts += [
             _text(24, top + 22, bar.name),
-            f'<rect class="{bar.kind}" x="{_BAR_LEFT}" y="{top}" rx="3"'
-            f' width="{width}" height="{_BAR_HEIGHT}"/>',
+            f'<rect class="{bar.kind}" {place}/>',
             _text(right, top + 24, _megabytes(size), "large"),
         ]
         if bar.models:

@@ -226,7 +226,7 @@ def test_it_is_chinese() -> None:
         ("`megtrim doctor`", "megtrim doctor"),
         ("(docs/index.md)", "(docs/concepts.md)"),
         ("- **设备", "**设备"),
-        ("| `demo` |", "| `demo` | |"),
+        ("## 许可证\n", "## 许可证\n\n| a | b |\n"),
     ],
 )
 def test_another_structure_is_seen(old: str, new: str) -> None:
