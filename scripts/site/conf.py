@@ -11,17 +11,21 @@ from typing import Any
 project = "megtrim"
 extensions = ["myst_parser"]
 root_doc = "docs/index"
-exclude_patterns = [".*", "ci", "out", "tests/data/comments*"]
+exclude_patterns = [".*", "ci", "out", "tests"]
 myst_heading_anchors = 6
+myst_enable_extensions = ["html_image"]  # pictures of README that stand side by side
 suppress_warnings = ["toc.not_included"]  # what README and the pages link to is enough
 smartquotes_action = "qe"  # the dashes of an option stay
 html_theme = "furo"
 html_title = "megtrim"
 html_extra_path = ["index.html"]
+html_static_path = ["static"]
+html_js_files = ["copy.js"]
 html_search_scorer = str(Path(__file__).with_name("scorer.js"))
 html_copy_source = False
 html_use_index = False
 
+_INDEXES = (root_doc, "docs/decisions/index")
 _SECTION = re.compile(r"^## (.+)\n((?:(?!## ).*\n)+)", re.MULTILINE)
 _PAGE = re.compile(r"\]\(([^):#]+)\.md")
 
@@ -31,8 +35,12 @@ def setup(app: Any) -> None:
 
 
 def add_groups(_app: Any, page: str, source: list[str]) -> None:
-    """Make each section of the index a group of the navigation: the pages that it links to."""
-    if page == root_doc:
-        for title, text in _SECTION.findall(source[0]):
+    """Make each section of an index a group of the navigation: the pages that it links to.
+
+    An index without sections is one group; its pages are folded in the navigation.
+    """
+    if page in _INDEXES:
+        for title, text in _SECTION.findall(source[0]) or [("", source[0])]:
             pages = "\n".join(dict.fromkeys(_PAGE.findall(text)))
-            source[0] += f"\n```{{toctree}}\n:hidden:\n:caption: {title}\n\n{pages}\n```\n"
+            caption = f":caption: {title}\n" if title else ""
+            source[0] += f"\n```{{toctree}}\n:hidden:\n{caption}\n{pages}\n```\n"

@@ -1,7 +1,7 @@
 // Search finds pages with any word of a query, rare words and headings first; Sphinx wants all, and
-// counts the best alone. Decisions, references and READMEs answer fewer questions.
+// counts the best alone. The architecture, decisions, references and READMEs answer fewer questions.
 var Scorer = {
-  score: ([page, , , , score]) => score / (/^docs\/(?!decisions|reference)/.test(page) ? 1 : 3),
+  score: ([page, , , , score]) => score / (/^docs\/(?!architecture|decisions|reference)/.test(page) ? 1 : 3),
   objNameMatch: 11, objPartialMatch: 6, objPrio: { 0: 15, 1: 5, 2: -5 }, objPrioDefault: 0,
   title: 15, partialTitle: 7, term: 5, partialTerm: 2,
 };

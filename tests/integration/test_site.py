@@ -22,7 +22,7 @@ ELSEWHERE = re.compile(
     re.IGNORECASE,
 )
 QUESTIONS = (
-    ("where can I download megtrim", "questions how-to/upgrade-megtrim"),
+    ("where can I download megtrim", "questions how-to/install"),
     ("which files do I commit", "questions how-to/trim-megengine reference/results"),
     (
         "how long does a pull request take",
