@@ -143,8 +143,12 @@ def test_broken_links_are_seen() -> None:
 
 ENGLISH = (ROOT / "README.md").read_text(encoding="utf-8")
 CHINESE = (ROOT / "README.zh-CN.md").read_text(encoding="utf-8")
-NOTE = "以下页面均为英文。\n\n"
-"""What only a reader of Chinese must know: the pages that follow are in English."""
+NOTE = (
+    "以下页面均为英文，但[目录](docs/index.zh-CN.md)和"
+    "[为自己的模型裁剪 MegEngine](docs/how-to/trim-megengine.zh-CN.md) 有中文版。\n\n"
+)
+"""What only a reader of Chinese must know: which of the pages that follow are in English."""
+TRANSLATED = sorted((ROOT / "docs").rglob("*.zh-CN.md"))
 
 _BLOCK = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
 _TARGET = re.compile(r"\]\(([^)\s]+)\)")
@@ -209,6 +213,18 @@ def test_commands_output_and_figures_are_the_same() -> None:
     assert _COMMENT.findall(CHINESE) == _COMMENT.findall(ENGLISH)
     assert sorted(_FIGURE.findall(without_blocks(CHINESE))) == sorted(
         _FIGURE.findall(without_blocks(ENGLISH))
+    )
+
+
+@pytest.mark.parametrize("page", TRANSLATED, ids=lambda page: page.name)
+def test_a_page_in_chinese_has_only_blocks_and_figures_of_its_english_one(page: Path) -> None:
+    english = page.with_name(page.name.replace(".zh-CN", "")).read_text(encoding="utf-8")
+    chinese = page.read_text(encoding="utf-8")
+
+    assert f"({page.name})" in english.split("##")[0]
+    assert set(_BLOCK.findall(chinese)) <= set(_BLOCK.findall(english))
+    assert set(_FIGURE.findall(without_blocks(chinese))) <= set(
+        _FIGURE.findall(without_blocks(english))
     )
 
 
