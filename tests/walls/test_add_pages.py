@@ -22,7 +22,7 @@ from megtrim.places.devices import kinds as device_kinds
 from walls.test_architecture import lint_imports
 
 ROOT = Path(__file__).parents[2]
-_PAGE = (ROOT / "docs/how-to/add-a-kind.md").read_text(encoding="utf-8")
+_PAGE = (ROOT / "docs/development/add-a-kind.md").read_text(encoding="utf-8")
 CHAPTERS = {part.partition("\n")[0]: part for part in _PAGE.split("\n## ")[1:]}
 OF_ALL = pytest.mark.parametrize("chapter", CHAPTERS.values(), ids=CHAPTERS)
 LONGEST = 60
