@@ -1,7 +1,8 @@
 // Search finds pages with any word of a query, rare words and headings first; Sphinx wants all, and
-// counts the best alone. The architecture, decisions, references and READMEs answer fewer questions.
+// counts the best alone. Decisions, READMEs and lists (reference, messages) answer fewer questions.
+const answering = /^docs\/(?!architecture|decisions|reference|how-to\/find-a-message)/;
 var Scorer = {
-  score: ([page, , , , score]) => score / (/^docs\/(?!architecture|decisions|reference)/.test(page) ? 1 : 3),
+  score: ([page, , , , score]) => score / (answering.test(page) ? 1 : 3),
   objNameMatch: 11, objPartialMatch: 6, objPrio: { 0: 15, 1: 5, 2: -5 }, objPrioDefault: 0,
   title: 15, partialTitle: 7, term: 5, partialTerm: 2,
 };
