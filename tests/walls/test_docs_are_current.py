@@ -144,7 +144,7 @@ def test_broken_links_are_seen() -> None:
 ENGLISH = (ROOT / "README.md").read_text(encoding="utf-8")
 CHINESE = (ROOT / "README.zh-CN.md").read_text(encoding="utf-8")
 NOTE = (
-    "以下页面均为英文，但[目录](docs/index.zh-CN.md)和"
+    "以下页面均为英文。[目录](docs/index.zh-CN.md)和"
     "[为自己的模型裁剪 MegEngine](docs/how-to/trim-megengine.zh-CN.md) 有中文版。\n\n"
 )
 """What only a reader of Chinese must know: which of the pages that follow are in English."""
