@@ -179,7 +179,7 @@ class TrimConfig(ConfigSection):
     level: Literal["region", "function", "deferred"] = "region"
     """region: kernels that no scenario runs are compiled out. function: functions that no
     scenario ran are left out at the link, too: much smaller, and more brittle. deferred: they move
-    into a second file, which the program takes in where it needs them."""
+    into a second file, from which the program loads them when it needs them."""
     base: Literal["reduced", "plain"] = "reduced"
     """The build that the levels function and deferred start from. plain: no profile build, no
     regions."""

@@ -1,1 +1,1 @@
-"""Device jobs for other machines: packed here, done there with megtrim alone."""
+"""Device jobs for other machines: packed here, done there with only megtrim installed."""
