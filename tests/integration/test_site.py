@@ -125,6 +125,14 @@ def test_what_is_loaded_from_elsewhere_is_seen(text: str) -> None:
     assert ELSEWHERE.search(text)
 
 
+def test_each_block_has_a_button_that_copies_it(driver: webdriver.Chrome, site: Path) -> None:
+    driver.get((site / "docs/how-to/install.html").as_uri())
+    count = "return document.querySelectorAll(arguments[0]).length"
+    blocks = driver.execute_script(count, "div.highlight > pre")
+
+    assert blocks == driver.execute_script(count, "div.highlight > button") > 2
+
+
 @pytest.mark.parametrize("questions", [QUESTIONS, TYPED], ids=["asked", "typed"])
 def test_newcomers_find_an_answer_first(
     driver: webdriver.Chrome, site: Path, questions: tuple[tuple[str, str], ...]
