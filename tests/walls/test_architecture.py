@@ -42,6 +42,7 @@ ACTING = (
     "libs/history/folder",
     "core/chain/cleanup",
     "core/chain/final",
+    "core/chain/gitignore",
     "core/chain/result_store",
     "core/chain/session",
     "core/size/aar_format",
