@@ -1,4 +1,4 @@
-"""The .gitignore by which a folder of results, and not a project in its place, is hidden from git."""
+"""The .gitignore that hides a folder of results from git, and no project in its place."""
 
 import os
 from collections.abc import Iterator
