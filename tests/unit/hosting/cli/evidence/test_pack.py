@@ -358,7 +358,7 @@ def pools(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, Pool]]:
         made.append((kind, Pool(requests)))
         return made[-1][1]
 
-    monkeypatch.setattr("megtrim.hosting.cli.evidence.device_job.make", make)
+    monkeypatch.setattr("megtrim.places.devices.kinds.make_all", make)
     return made
 
 
