@@ -137,7 +137,7 @@ def fix(session: nox.Session) -> None:
 
 @nox.session(default=False)
 def check(session: nox.Session) -> None:
-    """Check what a change can have broken, in half a minute: `-- --since COMMIT`."""
+    """Check what a change can have broken, within 15 seconds: `-- --all`, `-- --since COMMIT`."""
     _install(session, "tests")
     env = {"PYTHONDONTWRITEBYTECODE": ""}
     session.run("python", "scripts/check_changes.py", *session.posargs, env=env)

@@ -1,6 +1,7 @@
 import sys
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -14,40 +15,116 @@ from support.tally.sitecustomize import STARTS, classify
 from workflows.documents import script
 
 check_changes = script("check_changes")
-WALLS = {f"tests/walls/test_{wall}.py" for wall in check_changes.WALLS}
+
+
+@pytest.fixture(scope="module")
+def tree() -> Any:
+    return check_changes.Tree(ROOT)
+
+
+def test_every_module_has_tests_that_a_change_calls_for(tree: Any) -> None:
+    modules = [path.relative_to(ROOT).as_posix() for path in (ROOT / "ci").rglob("*.py")]
+
+    assert len(modules) > 300
+    assert [module for module in modules if not tree.select_tests([module])] == []
+
+
+@pytest.mark.parametrize(
+    ("changed", "first"),
+    [
+        (
+            "tests/unit/core/chain/test_result_store.py",
+            "tests/unit/core/chain/test_result_store.py",
+        ),
+        ("ci/megtrim/core/size/budgets.py", "tests/unit/core/size/test_budgets.py"),
+        ("ci/virtual_phone/supervisor.py", "tests/unit/virtual_phone/test_manager.py"),
+    ],
+)
+def test_the_nearest_tests_come_first(tree: Any, changed: str, first: str) -> None:
+    assert first in tree.select_tests([changed])[:4]
+
+
+def test_a_changed_test_of_another_lane_calls_for_no_unit_test(tree: Any) -> None:
+    assert tree.select_tests(["tests/integration/test_chain.py"]) == ()
+
+
+@pytest.fixture
+def small_tree(tmp_path: Path) -> Any:
+    for name, text in {
+        "ci/megtrim/libs/elf/symbols.py": "",
+        "ci/megtrim/core/sizes.py": "from megtrim.libs.elf import (\n    objects,\n    symbols\n)",
+        "ci/megtrim/core/cli/main.py": 'VERBS = {"weigh": "core.cli.weigh:weigh"}\n',
+        "ci/megtrim/core/cli/weigh.py": "from megtrim.core.sizes import weigh\n",
+        "ci/megtrim/core/cli/fly.py": 'PAGE = "wings.j2"\n',
+        "tests/unit/core/test_sizes.py": "",
+        "tests/unit/core/test_shown.py": "def test(shell):\n    shell('weigh', '--all')\n",
+        "tests/unit/core/test_far.py": "from unit.core.examples import EXAMPLE\n",
+        "tests/unit/core/examples.py": "from megtrim.core import sizes\n",
+        "tests/unit/libs/elf/test_objects.py": "from megtrim.libs.elf.objects import read\n",
+        "tests/unit/libs/elf/test_symbols.py": "from megtrim.libs.elf.symbols import read\n",
+        "tests/unit/times/test_times.py": "from unit.times.conftest import x\n",
+        "tests/unit/times/conftest.py": "",
+    }.items():
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    return check_changes.Tree(tmp_path)
 
 
 @pytest.mark.parametrize(
     ("changed", "selected"),
     [
         (
-            "tests/unit/core/chain/test_result_store.py",
-            {"tests/unit/core/chain/test_result_store.py"},
+            "ci/megtrim/libs/elf/symbols.py",
+            "libs/elf/test_symbols core/test_sizes core/test_far core/test_shown",
         ),
-        ("ci/megtrim/no_such_room/module.py", set()),
-        ("tests/integration/test_chain.py", set()),
-        ("README.md", set()),
+        ("ci/megtrim/core/cli/weigh.py", "core/test_shown"),
+        ("tests/unit/core/examples.py", "core/test_far"),
+        ("tests/unit/times/conftest.py", "times/test_times"),
+        ("ci/megtrim/libs/elf/gone.py", "libs/elf/test_objects libs/elf/test_symbols"),
+        (
+            "ci/megtrim/core/cli/wings.j2",
+            "core/test_far core/test_shown core/test_sizes",
+        ),
+        ("README.md", ""),
     ],
 )
-def test_a_file_calls_for_the_tests_that_mirror_it(changed: str, selected: set[str]) -> None:
-    assert set(check_changes.select_tests([changed], ROOT)) == WALLS | selected
+def test_imports_are_followed_through_modules(small_tree: Any, changed: str, selected: str) -> None:
+    """The nearest first; where none leads to a test, those of the nearest folder are taken."""
+    expected = tuple(f"tests/unit/{name}.py" for name in selected.split())
+
+    assert small_tree.select_tests([changed]) == expected
 
 
-def test_a_module_calls_for_the_tests_that_import_it(tmp_path: Path) -> None:
-    for name, text in {
-        "a/test_one.py": "from megtrim.libs.elf import symbols",
-        "b/test_two.py": "from megtrim.libs.elf.symbols import read",
-        "c/test_three.py": "from megtrim.libs.elf import objects",
-        "libs/elf/test_symbols.py": "",
-    }.items():
-        path = tmp_path / "tests" / "unit" / name
-        path.parent.mkdir(parents=True)
-        path.write_text(text, encoding="utf-8")
-
-    selected = check_changes.select_tests(["ci/megtrim/libs/elf/symbols.py"], tmp_path)
-    assert selected == tuple(
-        f"tests/unit/{name}.py" for name in ("a/test_one", "b/test_two", "libs/elf/test_symbols")
+def test_no_test_begins_when_the_time_is_over(tmp_path: Path, processes: ProcessRunner) -> None:
+    """What is left is named from the file that was not finished on."""
+    for name in ("one", "two", "three"):
+        text = f"def test_{name}(): print('ran {name}')\n"
+        (tmp_path / f"test_{name}.py").write_text(text, encoding="utf-8")
+    script_text = (
+        "import sys, pytest\n"
+        "from check_changes import Budget\n"
+        "class Ticking(Budget):\n"
+        "    asked = 0\n"
+        "    def _is_over(self):\n"
+        "        self.asked += 1\n"
+        "        return self.asked > 5\n"
+        "budget = Ticking(('test_one.py', 'test_two.py', 'test_three.py'))\n"
+        "status = pytest.main(['-q', '-s', '-p', 'no:cacheprovider'], plugins=[budget])\n"
+        "print(int(status), *budget.left)\n"
     )
+    command = Command(
+        argv=(sys.executable, "-c", script_text),
+        cwd=tmp_path,
+        env={"PYTHONPATH": str(ROOT / "scripts")},
+        timeout_s=60,
+    )
+    printed = processes.run(command).stdout
+
+    assert "ran one" in printed
+    assert "ran two" in printed
+    assert "ran three" not in printed
+    assert printed.splitlines()[-1] == "0 test_three.py"
 
 
 def test_changes_are_edits_and_new_files(tmp_path: Path, processes: ProcessRunner) -> None:
@@ -69,9 +146,9 @@ def test_changes_are_edits_and_new_files(tmp_path: Path, processes: ProcessRunne
         check_changes.find_changes("elsewhere", tmp_path, processes)
 
 
-def test_walls_and_the_longest_files_are_there() -> None:
+def test_the_longest_files_are_there() -> None:
     """One that was renamed would else be left out without a message."""
-    named = {*WALLS, *(f"tests/{name}" for name in (*LONGEST, *TOGETHER))}
+    named = {f"tests/{name}" for name in (*LONGEST, *TOGETHER)}
 
     assert {name for name in named if not (ROOT / name).exists()} == set()
     assert len(set(LONGEST)) == len(LONGEST)
