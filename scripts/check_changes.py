@@ -135,7 +135,7 @@ class Budget:
         while self._ahead and not self._is_over():
             items = session.perform_collect([self._ahead.pop(0)])
             if items:
-                return [item for item in items if isinstance(item, pytest.Item)]
+                return list(items)
         return []
 
     def _is_over(self) -> bool:

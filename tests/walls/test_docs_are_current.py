@@ -65,9 +65,10 @@ def _typed(name: str, text: str) -> Iterator[str]:
 QUOTED = sorted({*_commands()})
 
 
-@pytest.mark.parametrize(("page", "line"), QUOTED, ids=[f"{p}: {c}" for p, c in QUOTED])
-def test_quoted_commands_are_taken(page: str, line: str) -> None:
-    assert find_refusal(line) == ""
+def test_quoted_commands_are_taken() -> None:
+    refused = ((page, line, find_refusal(line)) for page, line in QUOTED)
+
+    assert [each for each in refused if each[-1]] == []
 
 
 def test_commands_that_do_not_exist_are_seen() -> None:
@@ -112,9 +113,13 @@ def _broken(page: Path, text: str) -> list[str]:
     return broken
 
 
-@pytest.mark.parametrize("page", LINKED_PAGES, ids=lambda page: str(page.relative_to(ROOT)))
-def test_links_resolve(page: Path) -> None:
-    assert _broken(page, page.read_text(encoding="utf-8")) == []
+def test_links_resolve() -> None:
+    assert len(LINKED_PAGES) > 50
+    assert [
+        f"{page.relative_to(ROOT)}: {link}"
+        for page in LINKED_PAGES
+        for link in _broken(page, page.read_text(encoding="utf-8"))
+    ] == []
 
 
 def test_every_page_of_the_docs_can_be_reached() -> None:
