@@ -1,7 +1,8 @@
 """Lanes: groups of tests that need the same things around them.
 
 A lane that this machine cannot run is listed and skipped; where ``MEGTRIM_LANES=required`` is
-set, it fails instead. Minutes and starts per lane stand above the runner's summary line.
+set, it fails instead. Minutes and starts per lane, and the tokens of
+each part of the code, stand above the runner's summary line.
 """
 
 import importlib
@@ -23,6 +24,7 @@ from hypothesis import HealthCheck, settings
 from megtrim.core.parts import hand_in
 from megtrim.libs.util.process import ProcessRunner
 from megtrim.parts import PARTS
+from support import tokens
 from support.starts import begin_counting, count_for, describe, fail_excess, read_starts
 
 # A busy machine is slow, and no test is about time.
@@ -100,6 +102,8 @@ LONGEST = (
 """Files that take two to ten minutes, the longest first."""
 TOGETHER = ("attacks", "images")
 """Folders whose files share one arena, or images: one worker has them all, and no one waits."""
+_TOKENS = "megtrim/tokens"
+"""Where the runner's cache keeps the tokens of files."""
 _LANE = pytest.StashKey[str]()
 _REQUIRED = os.environ.get("MEGTRIM_LANES") == "required"
 
@@ -243,8 +247,10 @@ def pytest_runtest_makereport(
     return report
 
 
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Print tests and minutes per lane, and the lanes that did not run."""
+def pytest_terminal_summary(
+    terminalreporter: pytest.TerminalReporter, config: pytest.Config
+) -> None:
+    """Print tests and minutes per lane, the lanes that did not run, and how much code there is."""
     seconds: dict[str, float] = defaultdict(float)
     counts: dict[str, int] = defaultdict(int)
     skipped: dict[str, int] = defaultdict(int)
@@ -263,6 +269,18 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         figures = f"{counts[lane]:>6} tests{seconds[lane] / 60:>7.1f} min"
         line = f"{lane:<14}{figures}{describe(starts.get(lane, {}))}{missing}"
         terminalreporter.write_line(line)
+    terminalreporter.write_line(f"tokens: {_describe_tokens(config)}")
+
+
+def _describe_tokens(config: pytest.Config) -> str:
+    """Count each part of the code, also where no cache is kept between runs."""
+    cache = getattr(config, "cache", None)
+    before = {} if cache is None else cache.get(_TOKENS, {})
+    known = dict(before)
+    counts = tokens.count_parts(known)
+    if cache is not None and known != before:
+        cache.set(_TOKENS, known)
+    return tokens.describe(counts)
 
 
 @pytest.fixture(scope="session")
