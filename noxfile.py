@@ -176,6 +176,14 @@ def site(session: nox.Session) -> None:
 
 
 @nox.session(default=False)
+def goldens(session: nox.Session) -> None:
+    """Write the comments that tests compare with anew, those of real runs as well."""
+    _install(session, "tests")
+    env = {"PYTHONPATH": os.pathsep.join(("ci", "tests"))}
+    session.run("python", "-m", "unit.core.report.golden", env=env)
+
+
+@nox.session(default=False)
 def pictures(session: nox.Session) -> None:
     """Take the pictures of README and pages from real runs; look at them before you commit."""
     _install(session, "tests")

@@ -1,6 +1,7 @@
 """Comments of real runs against files, without what differs between compilers, days and runs.
 
-``MEGTRIM_GOLDEN=write`` in the environment of the tests writes the files again;
+`nox -s goldens` carries a change of words to the files, without these runs. Where a run has other
+facts, ``MEGTRIM_GOLDEN=write`` in the environment of the tests writes the files again;
 ``MEGTRIM_COMMENTS=FOLDER`` keeps the comments there as they were, for a picture of one.
 """
 

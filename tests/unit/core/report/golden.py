@@ -1,7 +1,7 @@
 """What pull requests meet: a verdict for each, whose comment is kept in tests/data/comments.
 
-Run as a program (``PYTHONPATH=ci:tests python -m unit.core.report.golden``) it rewrites the
-comments; the change is then looked at like any other.
+`nox -s goldens` writes them anew, and carries each word that changed to tests/data/comments-act,
+the comments of real runs; the changes are then looked at like any other.
 """
 
 from collections.abc import Mapping
@@ -17,6 +17,7 @@ from megtrim.core.size.rows import ArtifactSizes
 from megtrim.core.trim.results import RegionsUse
 from megtrim.core.verdict.join import VerdictInputs, join
 from megtrim.core.verdict.model import Verdict
+from support.carried_words import WordChange, carry, find_changes
 from unit.core.verdict.examples import (
     HOSTILE,
     MOBILENET,
@@ -37,6 +38,7 @@ from unit.core.verdict.examples import (
 from unit.core.verdict.performance_examples import hostile_performance, performance
 
 FOLDER = Path(__file__).parents[3] / "data" / "comments"
+OF_REAL_RUNS = FOLDER.with_name("comments-act")
 
 LINKS = Links(
     run="https://github.com/example/camera-app/actions/runs/1234567890", artifact="megtrim-report"
@@ -181,6 +183,18 @@ COMMENTS: Mapping[str, Verdict] = {
 }
 
 
-if __name__ == "__main__":
+def write_comments() -> None:
+    """Write the comments anew, and carry words that changed to those of real runs."""
+    changes: list[WordChange] = []
     for name, verdict in COMMENTS.items():
-        (FOLDER / f"{name}.md").write_text(render(verdict, links=LINKS), encoding="utf-8")
+        file = FOLDER / f"{name}.md"
+        old = file.read_text(encoding="utf-8") if file.exists() else ""
+        new = render(verdict, links=LINKS)
+        changes += find_changes(old, new) if old else ()
+        file.write_text(new, encoding="utf-8")
+    for file in sorted(OF_REAL_RUNS.glob("*.md")):
+        file.write_text(carry(changes, file.read_text(encoding="utf-8")), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    write_comments()
