@@ -1,4 +1,6 @@
+import json
 import sys
+import tomllib
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -188,6 +190,16 @@ def test_what_is_held_is_counted_and_what_is_counted_held() -> None:
     assert weight.count_suppressions([]).keys() == HELD.keys()
     assert read_held().keys() <= LANES.keys()
     assert {what for counts in read_held().values() for what in counts} <= STARTS.keys()
+
+
+def test_editors_find_modules_where_the_checkers_do() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]
+    code = json.loads((ROOT / ".vscode/settings.json").read_text(encoding="utf-8"))
+    paths = project["pyright"]["extraPaths"]
+
+    assert code["python.analysis.extraPaths"] == paths
+    assert {*paths} == {*project["mypy"]["mypy_path"], *project["ruff"]["src"]}
+    assert [path for path in paths if not (ROOT / path).is_dir()] == []
 
 
 BIN = Path(sys.executable).parent
