@@ -278,7 +278,7 @@ def builds_in_the_image(document: Document) -> Iterator[str]:
 
 _BUILDS = re.compile(
     r"bin/megtrim "
-    r"(?:trim|stage build|release build|ci evidence pack|ci github baseline rebuild)\b"
+    r"(?:trim|stage build|release build|ci evidence pack|ci github baseline (?:compare|rebuild))\b"
 )
 
 

@@ -605,7 +605,15 @@ ONLY_TRIMMED = "steps.trim.outcome == 'success'"
         ),
         # Whether sources are private is known only when all were fetched.
         ("size-check | build | #baseline | if", "steps.sources.outcome == 'success'"),
-        ("size-check | build | #Rebuild the baseline | if", "steps.baseline.outputs.rebuild != ''"),
+        (
+            "size-check | build | #Rebuild the baseline | if",
+            "steps.baseline.outputs.rebuild != '' || steps.conditions.outputs.rebuild != ''",
+        ),
+        # Only what is whole is the base of anything.
+        (
+            "size-check | build | #trim | env | MEGTRIM_BASE",
+            "${{ steps.rebuild.outcome == 'success' && '../out' || '' }}",
+        ),
         # No more of the trusted commit than says where submodules come from.
         ("sources | #Check out what is trusted | with | sparse-checkout", ".gitmodules\n*.yaml\n"),
         (
@@ -957,6 +965,7 @@ UNSEEN = {
     "MEGTRIM_LANES",
     "MEGTRIM_IMAGE",
     "MEGTRIM_ENGINE_KEY",
+    "MEGTRIM_BASE",
     "MEGTRIM_ENGINE_HOST_KEYS",
     "MEGTRIM_PRIVATE_SOURCES",
     "MEGTRIM_CACHE_REMOTE",
@@ -1004,6 +1013,7 @@ def test_what_may_fail() -> None:
     found = {step["name"] for *_, step in _all_steps() if "continue-on-error" in step}
     names = (
         "Find the baseline",
+        "Compare the conditions of what was counted",
         "Check out the merge base",
         "Rebuild the baseline",
         "Bring the merge base's image",
@@ -1042,7 +1052,11 @@ def test_which_commits_are_checked_out() -> None:
 
     assert found == {
         ("size-check", "project", "${{ github.event.pull_request.head.sha || github.sha }}"),
-        ("size-check", "base", "${{ steps.baseline.outputs.rebuild }}"),
+        (
+            "size-check",
+            "base",
+            "${{ steps.baseline.outputs.rebuild || steps.conditions.outputs.rebuild }}",
+        ),
         ("trace-refresh", "project", None),
         ("nightly-performance", "project", None),
         ("release", "project", None),

@@ -149,6 +149,7 @@ release_option = click.option(
 _BASE = (
     click.option(
         "--base",
+        envvar="MEGTRIM_BASE",
         type=PATH,
         metavar="DIR",
         help="Compare times with the plain program in this folder of results, of an earlier commit,"

@@ -22,6 +22,9 @@ LATER = 8
 BASE_PREFIX = "base "
 """Begins the name of what is of an earlier commit's programs."""
 LONGEST_NAME = 4096
+WORK_KEY = "work"
+MEMORY_KEY = "memory"
+"""What keys are of, and why figures are missing."""
 
 Name = Annotated[str, Field(max_length=LONGEST_NAME)]
 Digest = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]

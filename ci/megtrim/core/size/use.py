@@ -15,7 +15,16 @@ from megtrim.core.config.performance import MemoryConfig, WorkConfig
 from megtrim.core.config.units import PEAK, WORK
 from megtrim.core.size.breakdown import View, compare_tables
 from megtrim.core.size.byte_table import ByteChange, ByteTable, by_component, list_largest
-from megtrim.core.size.counted import BASE_PREFIX, LATER, LENGTHS, Range, Use, Work
+from megtrim.core.size.counted import (
+    BASE_PREFIX,
+    LATER,
+    LENGTHS,
+    MEMORY_KEY,
+    WORK_KEY,
+    Range,
+    Use,
+    Work,
+)
 from megtrim.core.size.rows import BudgetRow, WorkUse
 from megtrim.libs.elf.components import find_component
 from megtrim.libs.elf.symbol_names import readable
@@ -33,7 +42,10 @@ _MOST_CHANGES = 40
 _LONGEST_NAME = 200
 _MOST_NAMED = 3
 _NOT_RUN = "it could not be run"
-_OTHER_KEY = "the baseline has another model, input, thread number, command line or emulator"
+_OF_THE_BASELINE = "the baseline "
+"""Begins what only the programs of the base can answer."""
+_MEASURE_AGAIN = "trim the base, and then `megtrim trim --base` its results"
+_OTHER_KEY = f"{_OF_THE_BASELINE}has another model, input, thread number, command line or emulator"
 _NO_BASELINE = "no baseline"
 OF_BASE = "the base's programs, measured again"
 """Source of what growth is measured against, in place of a baseline under other conditions."""
@@ -55,6 +67,37 @@ def list_rows(
             yield from _list_memory(scenario, use, former, config.memory, source, missing)
 
 
+def list_under_other_conditions(
+    keys: Mapping[str, Mapping[str, str]], before: Mapping[str, Use]
+) -> tuple[str, ...]:
+    """Return the scenarios of which the baseline says nothing under the conditions of now.
+
+    ``keys``: of what has a limit, by scenario and then by what it is of.
+    """
+    gone = sorted(before.keys() - keys.keys())
+    found = []
+    for scenario, wanted in keys.items():
+        former = before.get(scenario)
+        missing = _explain_missing(former, gone)
+        known = _list_keys(former)
+        if any(
+            known[name] != key if name in known else name in missing for name, key in wanted.items()
+        ):
+            found.append(scenario)
+    return tuple(found)
+
+
+def _list_keys(use: Use | None) -> dict[str, str]:
+    keys: dict[str, str] = {}
+    if use is None:
+        return keys
+    if counted := use.work.get(Variant.REDUCED):
+        keys[WORK_KEY] = counted.key
+    if use.memory is not None:
+        keys[MEMORY_KEY] = use.memory.key
+    return keys
+
+
 def _explain_missing(former: Use | None, gone: Sequence[str]) -> Mapping[str, str]:
     """Return why the baseline lacks a figure that it should have, by what it is of.
 
@@ -62,12 +105,12 @@ def _explain_missing(former: Use | None, gone: Sequence[str]) -> Mapping[str, st
     went may be that one under another name.
     """
     if former is not None:
-        return dict.fromkeys(former.reasons, "the baseline could not measure it")
+        return dict.fromkeys(former.reasons, f"{_OF_THE_BASELINE}could not measure it")
     if not gone:
         return {}
     named = ", ".join(gone[:_MOST_NAMED])
-    renamed = f"the baseline has no scenario of this name, and has {named}, which went"
-    return {"work": renamed, "memory": renamed}
+    renamed = f"{_OF_THE_BASELINE}has no scenario of this name, and has {named}, which went"
+    return {WORK_KEY: renamed, MEMORY_KEY: renamed}
 
 
 def _list_work(
@@ -107,9 +150,16 @@ def _list_work(
 def _explain_base(row: BudgetRow, use: Use, name: str) -> BudgetRow:
     """Add to an answer that is not known why an earlier commit's programs did not give it."""
     reason = use.reasons.get(f"{BASE_PREFIX}{name}")
-    if not (row.note and reason):
+    if not row.note:
         return row
-    return replace(row, note=f"{row.note}; its programs were not counted again, because {reason}")
+    if reason:
+        return replace(
+            row, note=f"{row.note}; its programs were not counted again, because {reason}"
+        )
+    is_open = row.status in (CheckStatus.FAIL, CheckStatus.INCONCLUSIVE)
+    if is_open and row.note.startswith(_OF_THE_BASELINE):
+        return replace(row, note=f"{row.note}; {_MEASURE_AGAIN}")
+    return row
 
 
 def _make_row(scenario: str, variant: Variant, measure: str) -> BudgetRow:

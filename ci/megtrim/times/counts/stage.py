@@ -18,7 +18,17 @@ from megtrim.core.chain.session import Session, binary, scenario_inputs
 from megtrim.core.config.scenarios import Scenario
 from megtrim.core.config.units import PEAK
 from megtrim.core.evidence.binding import DEVICE_LABEL, binding
-from megtrim.core.size.counted import BASE_PREFIX, LATER, LENGTHS, Count, MemoryUse, Use, Work
+from megtrim.core.size.counted import (
+    BASE_PREFIX,
+    LATER,
+    LENGTHS,
+    MEMORY_KEY,
+    WORK_KEY,
+    Count,
+    MemoryUse,
+    Use,
+    Work,
+)
 from megtrim.core.trim.builds import applications
 from megtrim.core.trim.builds.links import locate_named
 from megtrim.core.trim.runs.execution import RunSpec, run_on
@@ -127,6 +137,35 @@ def _describe(scenario: Scenario, session: Session) -> dict[str, str]:
     return named
 
 
+def find_keys(scenario: Scenario, session: Session) -> dict[str, str]:
+    """Return the keys of what has limits, by :data:`WORK_KEY` and :data:`MEMORY_KEY`.
+
+    Nothing needs to be built for them, unless a search finds the algorithms: then they are unknown.
+    """
+    config = session.request.config
+    keys: dict[str, str] = {}
+    if scenario.searches:
+        return keys
+    counted = config.work is not None and config.work.growth is not None
+    if counted and scenario.settings.application is None:
+        with suppress(InputError):  # without an emulator, nothing is counted
+            keys[WORK_KEY] = _find_work_key(scenario, session)
+    if config.memory is not None and config.memory.growth is not None:
+        keys[MEMORY_KEY] = _find_memory_key(scenario, session)
+    return keys
+
+
+def _find_work_key(scenario: Scenario, session: Session) -> str:
+    counting = session.services.emulators[scenario.cpu_class.name]
+    named = _describe(scenario, session) | {"lengths": f"{LENGTHS} {LATER}", "timeout": ""}
+    return binding(named | counting.identity())
+
+
+def _find_memory_key(scenario: Scenario, session: Session) -> str:
+    named = _describe(scenario, session) | {"timeout": ""}
+    return binding({f"memory {name}": value for name, value in named.items()})  # and the device
+
+
 def _count(scenario: Scenario, session: Session, builds: Mapping[str, str]) -> dict[str, Work]:
     """``builds``: tasks by variant."""
     if scenario.settings.application is not None:
@@ -134,8 +173,7 @@ def _count(scenario: Scenario, session: Session, builds: Mapping[str, str]) -> d
         raise InputError(msg)
     counting = session.services.emulators[scenario.cpu_class.name]
     done = session.results.done
-    named = _describe(scenario, session) | {"lengths": f"{LENGTHS} {LATER}", "timeout": ""}
-    key = binding(named | counting.identity())
+    key = _find_work_key(scenario, session)
     works: dict[str, Work] = {}
     with counting.open() as opened:
         for variant, build in builds.items():
@@ -249,9 +287,7 @@ def _measure(
         asked = _ask(plain, session, ("get_static_mem_info", _PLAN))
         with suppress(ProductFailure):  # an engine without it refuses the flag
             figures |= parse_plan(_run(device, asked, _PLAN_FILE))
-    named = _describe(scenario, session) | {"timeout": ""}
-    key = binding({f"memory {name}": value for name, value in named.items()})  # and the device
-    return MemoryUse(key=key, figures=figures)
+    return MemoryUse(key=_find_memory_key(scenario, session), figures=figures)
 
 
 def _make_spec(scenario: Scenario, session: Session, program: Path) -> RunSpec:

@@ -25,9 +25,11 @@ from megtrim.core.cli.options import (
     outputs,
 )
 from megtrim.core.cli.session.setup import describe, open_session
+from megtrim.core.config.scenarios import all_scenarios
 from megtrim.core.evidence.evidence import EVIDENCE_FILE
 from megtrim.core.size.baseline import dump_sizes, load_sizes
 from megtrim.core.size.budgets import Baseline
+from megtrim.core.size.use import list_under_other_conditions
 from megtrim.hosting.cli.github.client import open_job
 from megtrim.hosting.github.baselines import Base, BaselineSource, FoundBaseline, find
 from megtrim.hosting.github.runner import write_output
@@ -37,14 +39,17 @@ from megtrim.libs.util.input_files import read_text
 from megtrim.libs.util.json_text import LARGEST_DOCUMENT
 from megtrim.libs.util.strict_json import dump, load
 from megtrim.libs.util.wording import one_line
+from megtrim.times.counts.stage import find_keys
 
 FOLDER = "baseline"
 WANTED_FILE = "wanted.json"
 _LONGEST_REASON = 160
+_MOST_NAMED = 3
 
 
 @examples(
     "megtrim ci github baseline find --out megtrim-out",
+    "megtrim ci github baseline compare --config project/megtrim.yaml --out megtrim-out",
     "megtrim ci github baseline rebuild --config base/megtrim.yaml --out megtrim-out",
 )
 @click.group()
@@ -88,6 +93,46 @@ def find_baseline(out: Path, config: str, artifact: str, quick: bool) -> int:
     write_output(env, "rebuild", found.rebuild)
     show(f"baseline: {found.source}")
     return EXIT_PASS
+
+
+@examples(
+    "megtrim ci github baseline compare --config project/megtrim.yaml --out megtrim-out",
+    more=outputs(
+        rebuild="the commit to build, if its programs must be measured again; otherwise empty",
+    ),
+)
+@baseline.command("compare")
+@common
+def compare_conditions(options: Options) -> int:
+    """Say whether the sizes that `find` left can be compared in work and memory.
+
+    Those of another input, number of threads or emulator cannot. Build the commit, with `rebuild`,
+    and trim with `--base` and the same folder of results: its programs are then measured again
+    under the conditions of now. Nothing is built or run here.
+    """
+    console = open_console()
+    rebuilt = ""
+    try:
+        others = _list_others(options)
+        if others:
+            named = ", ".join(others[:_MOST_NAMED])
+            show(f"the baseline has other conditions: {one_line(named, most=400)}")
+            rebuilt = _read_base(options.out / FOLDER / WANTED_FILE).sha
+    except Interrupted:
+        raise
+    except MegtrimError as error:
+        console.warn(f"whether counts can be compared is not known: {one_line(str(error))}")
+    write_output(open_processes().env, "rebuild", rebuilt)
+    return EXIT_PASS
+
+
+def _list_others(options: Options) -> tuple[str, ...]:
+    known = load_sizes(options.out / FOLDER / SIZES_FILE, shown=SIZES_FILE)
+    how_trimmed = replace(options, committed=not known.quick, quick=known.quick)
+    session = open_session(how_trimmed)
+    scenarios = all_scenarios(session.request.config)
+    keys = {each.id: find_keys(each, session) for each in scenarios}
+    return list_under_other_conditions(keys, known.uses)
 
 
 @examples(
