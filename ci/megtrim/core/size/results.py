@@ -11,7 +11,7 @@ from megtrim.core.config.problems import Place
 from megtrim.core.config.units import PEAK, WORK
 from megtrim.core.size.growth.causes import Cause, CauseNote
 from megtrim.core.size.rows import ArtifactSizes, BudgetRow, budget_checks, name_subject
-from megtrim.libs.util.errors import EXIT_PASS, ProductFailure
+from megtrim.libs.util.errors import EXIT_PASS, InfrastructureFailure, ProductFailure
 from megtrim.libs.util.wording import count
 
 
@@ -25,8 +25,11 @@ class SizeResult(StageResult):
 
     @property
     def exit_code(self) -> int:
-        exceeded = any(budget.status is CheckStatus.FAIL for budget in self.budgets)
-        return ProductFailure.exit_code if exceeded else EXIT_PASS
+        statuses = {budget.status for budget in self.budgets}
+        if CheckStatus.FAIL in statuses:
+            return ProductFailure.exit_code
+        lost = CheckStatus.INFRASTRUCTURE in statuses
+        return InfrastructureFailure.exit_code if lost else EXIT_PASS
 
 
 NO_BASELINE = "none: "

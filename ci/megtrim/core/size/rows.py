@@ -170,6 +170,8 @@ def budget_checks(
         hint = suggest_for_budget(lapsed=bool(row.lapsed), owner=row.owner) if failed else ""
         if failed and row.measure in OF_SCENARIOS:
             hint = USE_LESS if row.is_exceeded else suggest_for_unknown_use(row.measure)
+        if row.status is CheckStatus.INFRASTRUCTURE:
+            hint = "nothing is known about the product: mend the machine, and run it again"
         yield Check(
             id=row.check_id,
             kind=row.kind,
@@ -179,7 +181,7 @@ def budget_checks(
             hint=hint,
             file=place.file,
             line=place.line,
-            reproduce=invocation.again("size") if failed else "",
+            reproduce=invocation.again("size") if hint else "",
         )
 
 

@@ -34,7 +34,7 @@ from megtrim.core.size.breakdown import (
 )
 from megtrim.core.size.budgets import Baseline, check
 from megtrim.core.size.byte_table import ByteChange, ByteTable, list_largest, make_map, make_table
-from megtrim.core.size.counted import Use
+from megtrim.core.size.counted import MEMORY_KEY, WORK_KEY, Use
 from megtrim.core.size.growth.arrivals import NO_ARRIVALS, find_arrivals
 from megtrim.core.size.growth.build_inputs import name_build_inputs, read_build_inputs
 from megtrim.core.size.growth.causes import (
@@ -47,12 +47,12 @@ from megtrim.core.size.passes import keep_pass, list_passes
 from megtrim.core.size.prices import PriceList, compare_prices, shorten
 from megtrim.core.size.results import NO_BASELINE, SizeResult
 from megtrim.core.size.rows import FORMS, ArtifactSizes, VariantSize
-from megtrim.core.size.use import list_rows
+from megtrim.core.size.use import NOT_RUN, list_rows
 from megtrim.core.trim.builds.links import locate_named, locate_unstripped
 from megtrim.libs.elf.components import are_unnamed
 from megtrim.libs.elf.sections import ElfFacts, read_elf
 from megtrim.libs.elf.symbol_table import read_linked
-from megtrim.libs.util.errors import InputError
+from megtrim.libs.util.errors import InfrastructureFailure, InputError
 from megtrim.libs.util.files import sha256_file
 from megtrim.libs.util.strict_json import dump
 
@@ -86,7 +86,11 @@ def inputs(task: Task, session: Session) -> dict[str, str]:
     if config.trim.prices:
         named["prices"] = "of models and scenarios"
     done = session.results.done
-    named |= {each: content_of(done[each]) if each in done else "none" for each in task.wants}
+    lost = _list_lost(task, session)
+    for each in task.wants:
+        named[each] = (
+            content_of(done[each]) if each in done else f"none {lost.get(each, '')}".rstrip()
+        )
     named["work"] = config.work.model_dump_json() if config.work else ""
     named["memory"] = config.memory.model_dump_json() if config.memory else ""
     named["budgets"] = " ".join(budget.model_dump_json() for budget in config.budgets)
@@ -119,8 +123,12 @@ def work(task: Task, session: Session, folder: Path) -> SizeResult:
     plain = byte_tables.read_tables(session.results.done[PLAIN])
     made_from = read_build_inputs(builds[-1][1], session)
     done = session.results.done
+    lost = _list_lost(task, session)
     uses = {
-        task_name(each): done[each].result_as(Use) if each in done else Use() for each in task.wants
+        task_name(each): done[each].result_as(Use)
+        if each in done
+        else Use(reasons=dict.fromkeys((WORK_KEY, MEMORY_KEY), lost.get(each, NOT_RUN)))
+        for each in task.wants
     }
     now = Baseline(
         sizes={key: elf.size_bytes for key, elf in facts.items()},
@@ -154,7 +162,8 @@ def work(task: Task, session: Session, folder: Path) -> SizeResult:
     existing = _find_existing(builds, session, now, plain)
     today = session.request.today
     size_rows = check(config.budgets, now, baseline, config.waivers, today, existing)
-    use_rows = list_rows(uses, before.uses, config, before.source)
+    lost_tasks = tuple(map(task_name, lost))
+    use_rows = list_rows(uses, before.uses, config, before.source, lost_tasks)
     return SizeResult(
         artifacts=tuple(artifacts),
         budgets=(*size_rows, *use_rows),
@@ -162,6 +171,16 @@ def work(task: Task, session: Session, folder: Path) -> SizeResult:
         causes=changes.causes,
         notes=describe_causes(changes),
     )
+
+
+def _list_lost(task: Task, session: Session) -> dict[str, str]:
+    """Return why the machine did not measure what scenarios use, by task."""
+    failed = session.results.failed
+    return {
+        each: failure.title
+        for each in task.wants
+        if isinstance(failure := failed.get(each), InfrastructureFailure)
+    }
 
 
 def _measure(

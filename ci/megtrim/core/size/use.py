@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from dataclasses import replace
@@ -41,7 +41,7 @@ _MOST_LEFT_OUT = 0.1
 _MOST_CHANGES = 40
 _LONGEST_NAME = 200
 _MOST_NAMED = 3
-_NOT_RUN = "it could not be run"
+NOT_RUN = "it could not be run"
 _OF_THE_BASELINE = "the baseline "
 """Begins what only the programs of the base can answer."""
 _MEASURE_AGAIN = "trim the base, and then `megtrim trim --base` its results"
@@ -49,14 +49,36 @@ _OTHER_KEY = f"{_OF_THE_BASELINE}has another model, input, thread number, comman
 _NO_BASELINE = "no baseline"
 OF_BASE = "the base's programs, measured again"
 """Source of what growth is measured against, in place of a baseline under other conditions."""
+OF_BASE_PLAIN = "the base's plain program, measured again, as its trimmed one cannot run this"
 
 Policy = Literal["fail", "warn"]
 
 
 def list_rows(
+    found: Mapping[str, Use],
+    before: Mapping[str, Use],
+    config: Config,
+    source: str,
+    lost: Collection[str] = (),
+) -> Iterator[BudgetRow]:
+    """Yield rows by scenario. ``source``: the baseline's.
+
+    ``lost``: scenarios that the machine failed to measure, as on a full disk.
+    """
+    for row in _list_rows(found, before, config, source):
+        yield _blame_machine(row) if row.artifact in lost else row
+
+
+def _blame_machine(row: BudgetRow) -> BudgetRow:
+    """A limit that failed because nothing was measured is no failure of the product then."""
+    if row.status is not CheckStatus.FAIL or row.is_exceeded:
+        return row
+    return replace(row, status=CheckStatus.INFRASTRUCTURE)
+
+
+def _list_rows(
     found: Mapping[str, Use], before: Mapping[str, Use], config: Config, source: str
 ) -> Iterator[BudgetRow]:
-    """Yield rows by scenario. ``source``: the baseline's."""
     gone = sorted(before.keys() - found.keys())
     for scenario, use in found.items():
         former = before.get(scenario)
@@ -126,7 +148,7 @@ def _list_work(
         most = limits.growth if variant is Variant.REDUCED else None
         now = use.work.get(variant)
         if now is None:
-            note = f"not counted, because {use.reasons.get('work', _NOT_RUN)}"
+            note = f"not counted, because {use.reasons.get('work', NOT_RUN)}"
             yield _leave_open(row, note, limited=most is not None, policy=limits.inconclusive)
             continue
         known = former.work.get(variant) if former else None
@@ -135,6 +157,11 @@ def _list_work(
         if again and (known is None or known.key != now.key):
             known = again
             since = OF_BASE
+        same_key = known is not None and known.key == now.key
+        by_plain = use.work.get(f"{BASE_PREFIX}{Variant.PLAIN}")
+        if most is not None and not same_key and by_plain:
+            yield _compare_by_plain(row, use, by_plain, most, limits.inconclusive)
+            continue
         row = compare_work(
             row,
             now,
@@ -145,6 +172,25 @@ def _list_work(
             missing=missing.get("work", ""),
         )
         yield _explain_base(row, use, "work")
+
+
+def _compare_by_plain(
+    row: BudgetRow, use: Use, base: Work, most: float, policy: Policy
+) -> BudgetRow:
+    """Judge the trimmed program by the plain ones, as the base's trimmed one cannot run this.
+
+    A change of the sources shows in both. What trimming alone adds is held to the same limit.
+    """
+    plain = use.work[Variant.PLAIN]
+    trimmed = use.work[Variant.REDUCED]
+    now = replace(plain, later=trimmed.later, processes=trimmed.processes)
+    judged = compare_work(row, now, base, OF_BASE_PLAIN, most, policy=policy)
+    added = trimmed.total.instructions - plain.total.instructions
+    if judged.status is CheckStatus.PASS and added > most * plain.total.instructions:
+        note = "the trimmed program does more than the plain one, and the base's could not be run"
+        open_row = _leave_open(judged, note, limited=True, policy=policy)
+        return replace(open_row, used_bytes=None, baseline="")
+    return judged
 
 
 def _explain_base(row: BudgetRow, use: Use, name: str) -> BudgetRow:
@@ -331,7 +377,7 @@ def _list_memory(
 ) -> Iterator[BudgetRow]:
     """Limits are of the peak: a plan follows from the model, and is shown."""
     if use.memory is None:
-        note = f"not measured, because {use.reasons.get('memory', _NOT_RUN)}"
+        note = f"not measured, because {use.reasons.get('memory', NOT_RUN)}"
         row = _make_row(scenario, Variant.REDUCED, PEAK)
         limited = limits.is_limited
         policy = limits.inconclusive

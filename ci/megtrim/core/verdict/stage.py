@@ -38,6 +38,7 @@ from megtrim.core.proof.scenario_results import (
 )
 from megtrim.core.size.budgets import ending, warn_early
 from megtrim.core.size.results import budget_places, size_result, warn_of_growth
+from megtrim.core.size.rows import BudgetRow
 from megtrim.core.trim.builds.applications import warn_of_libraries
 from megtrim.core.trim.committed_keepset import digest_committed, keep_set_checks, list_retrained
 from megtrim.core.trim.keepset_usage import (
@@ -154,7 +155,7 @@ def work(task: Task, session: Session, folder: Path) -> VerdictResult:
         rebuild=rebuild(session.results),
         neighbours=neighbour_results(session),
         performance=_performance(task, session),
-        unverified=UnverifiedPolicy(config.verify.unverified),
+        unverified=_choose_policy(UnverifiedPolicy(config.verify.unverified), sizes.budgets),
         warnings=_warnings(session),
         programs=_list_final_programs(session),
         next=_suggest_next(session),
@@ -258,6 +259,12 @@ def _list_measuring_devices(task: Task, session: Session) -> Iterable[DeviceIden
         find_parts().measuring_devices, "times"
     )
     return find(wanted, session)
+
+
+def _choose_policy(asked: UnverifiedPolicy, budgets: Iterable[BudgetRow]) -> UnverifiedPolicy:
+    """``asked`` is of devices. A limit that the machine did not check is never a pass."""
+    lost = any(row.status is CheckStatus.INFRASTRUCTURE for row in budgets)
+    return UnverifiedPolicy.FAIL if lost else asked
 
 
 def _stage_checks(judged: Task, session: Session) -> Iterator[Check]:

@@ -109,9 +109,11 @@ def _measure_base(scenario: Scenario, session: Session, folder: Path, found: Use
     memory = found.memory
     reasons = {**found.reasons}
     if works:
-        with _note(reasons, f"{BASE_PREFIX}work"):
-            counted = _count(scenario, session, _OF_BASE)
-            works |= {f"{BASE_PREFIX}{variant}": work for variant, work in counted.items()}
+        # Its trimmed program may lack what the new conditions need, and its plain one has it.
+        for variant, build in _OF_BASE.items():
+            with _note(reasons, f"{BASE_PREFIX}{WORK_KEY}"):
+                counted = _count(scenario, session, {variant: build})
+                works[f"{BASE_PREFIX}{variant}"] = counted[variant]
     if memory:
         with _note(reasons, f"{BASE_PREFIX}memory"):
             measured = _measure(scenario, session, folder, _OF_BASE)

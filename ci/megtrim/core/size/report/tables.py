@@ -126,7 +126,8 @@ def changes(verdict: Verdict) -> Iterator[str]:
     for artifact in verdict.artifacts:
         for size in artifact.sizes:
             if size.symbols:
-                name = f"{code_in_title(artifact.name)} {code_in_title(size.variant)}"
+                variant = name_variant(size.variant, verdict.trim)
+                name = f"{code_in_title(artifact.name)} {code_in_title(variant)}"
                 head = ("component", "what", "before>", "now>", "change>")
                 rows = bounded_table(head, size.symbols, _draw_change)
                 yield fold(f"What changed in {name}: {growth_of(size)}", rows)
