@@ -17,6 +17,7 @@ PARTS = Parts(
         "perf": "times.stage",
     },
     preflights=("lab.jobs.pack:expect_packable",),
+    notes=("hosting.caller_workflows:describe_devices",),
     pools="lab.pool.device_pool",
     performance="times.outcomes:summarize_performance",
     measuring_devices="times.outcomes:list_measuring_devices",

@@ -28,6 +28,8 @@ class Parts:
     """By stage: the module of it."""
     preflights: tuple[str, ...] = ()
     """Each takes a session that is about to start, and raises InputError if it must not."""
+    notes: tuple[str, ...] = ()
+    """Each takes a configuration: lines that `megtrim check` prints below its own."""
     pools: str = ""
     """A module: devices that jobs share, and take turns on."""
     performance: str = ""

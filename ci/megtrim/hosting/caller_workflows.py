@@ -10,7 +10,7 @@ from megtrim.core.cli.environment import read_git_ceilings
 from megtrim.core.cli.session.callers import CallerPlan, CallerRequest
 from megtrim.core.cli.session.starter import find_missing
 from megtrim.core.config.config_id import choose, split
-from megtrim.core.config.load import list_toolchains, load_config
+from megtrim.core.config.load import LoadedConfig, list_toolchains, load_config
 from megtrim.core.config.model import Config, ToolchainConfig
 from megtrim.core.config.templates import name_keep_set
 from megtrim.hosting.caller_texts import (
@@ -180,6 +180,18 @@ def _provide(wanted: ToolchainConfig) -> Provision:
 
 def _list_packages(wanted: ToolchainConfig) -> str:
     return "" if wanted.prefer else _PACKAGES.get(wanted.kind, "")
+
+
+def describe_devices(loaded: LoadedConfig) -> tuple[str, ...]:
+    """Return what a team that has its own devices in workflows is told; empty: it has none."""
+    if not _has_runner(loaded.config):
+        return ()
+    try:
+        top = find_top(loaded.path.absolute().parent)
+    except InputError:
+        return ()
+    called = next(_list_callers(top), None)
+    return (warn_of_environment("https://github.com/OWNER/REPO"),) if called else ()
 
 
 def _find_checked(callers: Callers, top: Path) -> str:

@@ -9,6 +9,7 @@ import yaml
 
 from megtrim.core.config.config_id import id_of
 from megtrim.core.config.load import load_config
+from megtrim.hosting.caller_workflows import describe_devices
 from support.source_forge import KIT_SHA, make_kit
 from unit.core.cli.support import Shell
 from unit.places.compile.projects.support import NEWEST, write
@@ -232,6 +233,7 @@ def test_what_is_pinned_stays_unless_an_upgrade_is_asked_for(team: Shell) -> Non
     answer = team("init", "--github").expect(0)
     written, warning, kit = answer.out.splitlines()[:3]
     assert warning.startswith("the environment megtrim-devices protects nothing until it has rev")
+    assert [warning] == [*describe_devices(load_config(team.folder / "megtrim.yaml"))]
     assert [written, kit] == [
         f"wrote {team.folder / NIGHT}",
         f"the kit is megtrim/kit v0.9.0, commit {KIT_SHA}",

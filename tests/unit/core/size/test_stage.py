@@ -25,7 +25,7 @@ from megtrim.core.size.passes import list_pass_files
 from megtrim.core.size.results import SizeResult, budget_checks_of, size_result, warn_of_growth
 from megtrim.core.trim.results import BuildResult, ReduceResult
 from megtrim.libs.elf.symbol_names import readable
-from megtrim.libs.util.errors import InputError
+from megtrim.libs.util.errors import InfrastructureFailure, InputError
 from megtrim.places.compile.projects.checkout import Checkout
 from unit.core.size.made_files import PROGBITS, A, X, elf
 from unit.core.trim.stages.built import finish
@@ -170,6 +170,27 @@ def test_memory_and_work_are_kept_apart(tmp_path: Path) -> None:
         assert [row.note for row in found.budgets if "because" in row.note] == (
             [] if ran else ["not counted, because it could not be run"] * 2
         )
+
+
+def test_what_the_machine_did_not_measure_is_not_the_product_s_fault(tmp_path: Path) -> None:
+    more = "memory: {growth: 1 MiB}\nwork: {growth: 1%}\n"
+    now, task, _ = opened(tmp_path, more=more)
+    full = InfrastructureFailure("the disk is full: /out has 61,440 bytes left")
+    now.results.failed.update(dict.fromkeys(task.wants, full))
+
+    found = weigh(now, task)
+
+    limited = [row for row in found.budgets if row.status is not CheckStatus.SKIPPED]
+    assert {row.status for row in limited} == {CheckStatus.INFRASTRUCTURE}
+    assert {row.measure for row in limited} == {"work", "peak memory"}
+    assert all("because the disk is full: /out has" in row.note for row in limited)
+    assert found.exit_code == InfrastructureFailure.exit_code
+    hints = {each.hint for each in budget_checks_of(now) if each.hint}
+    assert hints == {"nothing is known about the product: mend the machine, and run it again"}
+    # The next change is told that its baseline lacks them.
+    assert {
+        each["reasons"].keys() == {"work", "memory"} for each in read_sizes(now)["uses"].values()
+    }
 
 
 def test_a_file_is_measured_in_three_forms(tmp_path: Path) -> None:

@@ -5,8 +5,10 @@ from typing import Any
 import pytest
 
 from megtrim.core.checks.statuses import CheckStatus
+from megtrim.core.config.performance import WorkConfig
 from megtrim.core.report import comment, html
-from megtrim.core.size.counted import Count, Work
+from megtrim.core.size.counted import Count, MemoryUse, Use, Work
+from megtrim.core.size.use import OF_BASE_PLAIN, list_under_other_conditions
 from megtrim.core.verdict.join import join
 from megtrim.libs.elf.symbol_table import Function, FunctionTable
 from megtrim.libs.util.errors import InputError
@@ -19,7 +21,7 @@ from megtrim.times.counts.use import (
     parse_blocks,
     subtract,
 )
-from unit.core.verdict.examples import facts, work_row
+from unit.core.verdict.examples import facts, use_rows, work_row
 
 SKIPPED, PASS, FAIL, INCONCLUSIVE = map(CheckStatus, ("skipped", "pass", "fail", "inconclusive"))
 KERNELS = {"conv": (40_000, 800), "pool": (8_000, 80)}
@@ -226,3 +228,75 @@ def test_anything_else_is_refused(text: bytes) -> None:
 def test_a_program_that_leaves_no_counts_is_told_so() -> None:
     with pytest.raises(InputError, match=r"left no counts: the program became another one,"):
         parse_blocks(b"", source="counts")
+
+
+OTHER = "b" * 64
+LIMIT = WorkConfig.model_validate({"growth": "1%"})
+CHANGED = {"work": "a" * 64, "memory": "c" * 64}
+
+
+@pytest.mark.parametrize(
+    ("keys", "before", "expected"),
+    [
+        ({"work": OTHER}, {"m": Use(work={"reduced": work(key=OTHER)})}, ()),
+        ({"work": OTHER}, {"m": Use(work={"reduced": work()})}, ("m",)),
+        (CHANGED, {"m": Use(memory=MemoryUse(key=OTHER, figures={}))}, ("m",)),
+        # The base could not be measured where it was built; here it may be.
+        ({"work": OTHER}, {"m": Use(reasons={"work": "no emulator"})}, ("m",)),
+        # One that is only new has no baseline; one that came while another went was renamed.
+        ({"work": OTHER}, {}, ()),
+        ({"work": OTHER}, {"old": Use()}, ("m",)),
+        # Without limits nothing is asked.
+        ({}, {"m": Use(work={"reduced": work()})}, ()),
+    ],
+)
+def test_which_scenarios_need_the_base_measured_again(
+    keys: dict[str, str], before: dict[str, Use], expected: tuple[str, ...]
+) -> None:
+    assert list_under_other_conditions({"m": keys}, before) == expected
+
+
+@pytest.mark.parametrize(
+    ("plain", "trimmed", "status"),
+    [
+        (40_000, 40_000, PASS),
+        (40_400, 40_400, PASS),
+        (40_401, 40_401, FAIL),
+        # What only the trimmed program does more is no pass either.
+        (40_000, 40_400, PASS),
+        (40_000, 40_401, FAIL),
+    ],
+)
+def test_the_base_s_plain_program_stands_in_for_a_trimmed_one_that_cannot_run(
+    plain: int, trimmed: int, status: CheckStatus
+) -> None:
+    def run(instructions: int) -> Work:
+        return work({"conv": (instructions, 8)})
+
+    use = Use(
+        work={"plain": run(plain), "reduced": run(trimmed), "base plain": run(40_000)},
+        reasons={"base work": "the program did not run to its end"},
+    )
+    former = Use(work={"reduced": work(key=OTHER)})
+
+    row = use_rows(use, former, work=LIMIT)[-1]
+
+    assert row.status is status
+    assert row.baseline == OF_BASE_PLAIN or "more than the plain one" in row.note
+
+
+def test_later_iterations_count_where_the_plain_program_stands_in() -> None:
+    later = {"conv": 5_000}
+    use = Use(work={"plain": work(), "reduced": work(later=later), "base plain": work()})
+
+    row = use_rows(use, Use(work={"reduced": work(key=OTHER)}), work=LIMIT)[-1]
+
+    assert row.status is FAIL
+    assert "do more than the second" in row.note
+
+
+def test_a_limit_under_other_conditions_says_what_to_do() -> None:
+    row = work_row(work(), work(key=OTHER), inconclusive="fail")
+
+    assert row.status is FAIL
+    assert "trim the base, and then `megtrim trim --base` its results" in row.text
