@@ -331,3 +331,31 @@ def test_a_first_night_has_no_history(tmp_path: Path) -> None:
 def test_a_report_must_have_a_verdict(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"verdict\.json"):
         read_verdict(tmp_path)
+
+
+def compare(job: Job) -> Answer:
+    return job("baseline", "compare", "--config", "project/megtrim.yaml", "--out", "out")
+
+
+@pytest.mark.parametrize("others", [(), ("vgg/default@any",)])
+def test_the_base_is_built_where_its_counts_are_of_other_conditions(
+    job: Job, others: tuple[str, ...]
+) -> None:
+    store(job)
+    find(job)
+    job.env.setattr(github_baseline, "_list_others", Mock(return_value=others))
+
+    answer = compare(job).expect(0)
+
+    assert job.outputs()["rebuild"] == (job.base if others else "")
+    said = "the baseline has other conditions: vgg/default@any\n"
+    assert answer.out == (said if others else "")
+
+
+def test_a_comparison_that_is_not_known_blocks_nothing(job: Job) -> None:
+    store(job)
+    find(job)
+
+    compare(job).expect(0, "warning: whether counts can be compared is not known: ", "megtrim.yaml")
+
+    assert job.outputs()["rebuild"] == ""
