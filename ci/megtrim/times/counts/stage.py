@@ -38,6 +38,7 @@ from megtrim.libs.elf.layout import segments
 from megtrim.libs.elf.symbol_table import read_linked, read_table
 from megtrim.libs.programs.exit_status import RunOutcome, ending, error_message
 from megtrim.libs.util.errors import InputError, ProductFailure
+from megtrim.libs.util.shortage import find_shortage
 from megtrim.places.devices.counting import Counting
 from megtrim.places.devices.device import Device
 from megtrim.places.devices.local import Local, open_measuring_file
@@ -308,6 +309,9 @@ def _run(device: Device, spec: RunSpec, recorded: str = "") -> bytes:
     with device.reserve() as lease:
         found = run_on(lease, replace(spec, recorded=recorded))
     if ending(found.run) is not RunOutcome.PASSED:
+        # Whether the program does that by itself is judged where its scenario is verified.
+        if killed := find_shortage("the measured program", found.run.rc, "", ()):
+            raise killed
         said = error_message(found.run.stderr) or f"exit status {found.run.rc}"
         msg = f"the program did not run to its end while it was measured: {said}"
         raise ProductFailure(msg)

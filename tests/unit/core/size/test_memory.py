@@ -20,7 +20,7 @@ from megtrim.core.size.counted import MemoryUse, Use
 from megtrim.core.size.rows import BudgetRow
 from megtrim.core.verdict.join import join
 from megtrim.engines.megengine.load_and_run.dialects import LITE
-from megtrim.libs.util.errors import InputError
+from megtrim.libs.util.errors import InfrastructureFailure, InputError
 from megtrim.libs.util.process import ProcessRunner
 from megtrim.places.devices.counting import CountingEmulator
 from megtrim.places.devices.device import DeviceSpec
@@ -238,6 +238,17 @@ def test_it_is_measured_on_this_machine(
     [size_row, *_] = rows(found, None, max="64 MiB")
     assert size_row.status is PASS
     assert "; whether it starts other processes is not known: qemu-aarch64" in size_row.text
+
+
+@pytest.mark.chain
+@pytest.mark.parametrize("signal", ["KILL", "BUS"])
+def test_a_measured_program_that_is_killed_is_the_machine_s(
+    tmp_path: Path, processes: ProcessRunner, signal: str
+) -> None:
+    session, task = open_task(tmp_path, processes, f"kill -{signal} $$")
+
+    with pytest.raises(InfrastructureFailure, match="the measured program stopped"):
+        stage.work(task, session, tmp_path)
 
 
 @pytest.mark.chain
