@@ -221,7 +221,9 @@ def _read_result(root: Path, stage: Stage, path: Path) -> Leftover:
     except (OSError, ValueError, InputError):
         return found
     current = path.name == manifest.key == key_of(stage, manifest.name, manifest.inputs)
-    what = f"{stage}/{manifest.name}" + ", of another version" * (not current)
+    what = f"{stage}/{manifest.name}"
+    if not current:
+        what += ", of another version"
     return replace(
         found, what=what, files=(*manifest.files, MEMORY, MARKER, MANIFEST), current=current
     )

@@ -58,7 +58,9 @@ def doctor(config: Path, as_json: bool) -> int:
     """
     processes = open_processes()
     configured = str(config) != DEFAULT_CONFIG or config.exists()
-    needed = {"python", "cmake", "ninja", *(_list_needed(config, processes) if configured else ())}
+    needed = {"python", "cmake", "ninja"}
+    if configured:
+        needed.update(_list_needed(config, processes))
     found = tuple(_findings(processes))
     if not configured:
         every = [each for each in found if each.what.startswith("toolchain")]

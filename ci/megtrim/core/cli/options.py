@@ -42,7 +42,8 @@ def examples(*calls: str, more: str = "") -> Callable[[C], C]:
 
     def decorate(command: C) -> C:
         lines = (f"  {call}\n" for call in calls)
-        command.epilog = f"\b\nExample{'s' * (len(calls) > 1)}:\n{''.join(lines)}{more}"
+        title = "Examples" if len(calls) > 1 else "Example"
+        command.epilog = f"\b\n{title}:\n{''.join(lines)}{more}"
         return command
 
     return decorate
@@ -52,7 +53,8 @@ def outputs(**meanings: str) -> str:
     """Return what the help of a verb says of the outputs of its step."""
     width = max(map(len, meanings))
     lines = (f"  {name.replace('_', '-'):{width}}  {text}\n" for name, text in meanings.items())
-    return f"\n\b\nOutput{'s' * (len(meanings) > 1)} of the step:\n{''.join(lines)}"
+    title = "Outputs" if len(meanings) > 1 else "Output"
+    return f"\n\b\n{title} of the step:\n{''.join(lines)}"
 
 
 def needs_token(permissions: str) -> str:

@@ -41,7 +41,7 @@ from megtrim.core.config.config_id import split
 from megtrim.core.config.load import load_config
 from megtrim.core.evidence.fields import EarlyExit
 from megtrim.core.report import junit
-from megtrim.core.report.comment import render_table
+from megtrim.core.report.toolchains import render_table
 from megtrim.core.size.stage import remember_pass
 from megtrim.core.verdict.model import Verdict, VerdictResult, parse_verdict
 from megtrim.libs.util import limits

@@ -5,7 +5,7 @@ Pure.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TypeVar
 
 from megtrim.core.build_spec import Origin
@@ -22,27 +22,24 @@ from megtrim.core.checks.statuses import (
     exit_code,
 )
 from megtrim.core.config.config_id import id_of
-from megtrim.core.config.units import WORK, format_bytes
+from megtrim.core.config.units import WORK
 from megtrim.core.proof import neighbours
 from megtrim.core.proof.results import ScenarioResult, with_note
 from megtrim.core.report.sections import find_times
 from megtrim.core.size.report import budgets
 from megtrim.core.size.report import tables as sizes
-from megtrim.core.size.rows import VariantSize, name_subject
+from megtrim.core.size.rows import name_subject
 from megtrim.core.trim.results import OperatorUse, RegionsUse, TagUse
 from megtrim.core.verdict.model import Verdict
 from megtrim.core.verdict.wording import (
     describe_origin,
     describe_rebuild,
-    growth_of,
     list_trimmed,
     list_urgent,
 )
 from megtrim.libs.render.formatting import (
-    align_columns,
     group_digits,
     kept_of_held,
-    percent,
     seconds,
 )
 from megtrim.libs.render.markup import (
@@ -50,7 +47,6 @@ from megtrim.libs.render.markup import (
     block,
     bounded_table,
     code,
-    code_in_title,
     command,
     fold,
     link,
@@ -95,14 +91,14 @@ NOWHERE = Links()
 def render(verdict: Verdict, *, links: Links = NOWHERE, measured: bool = False) -> str:
     """``measured`` adds what a pull request does not change."""
     last = close(verdict.origin, links)
-    shown, left_out = _fit(_parts(verdict, measured=measured), others=[last])
+    shown, left_out = fit(_parts(verdict, measured=measured), others=[last])
     if left_out:
         names = ", ".join(f"{name} ({n})" if n > 1 else name for name, n in left_out.items())
         shown.append(f"*Left out, because a comment is bounded: {names}. The HTML report has all.*")
     return "\n\n".join(part for part in (*shown, last) if part) + "\n"
 
 
-def _fit(
+def fit(
     parts: Iterable[tuple[str, str]], *, others: Iterable[str]
 ) -> tuple[list[str], Counter[str]]:
     """Return the parts that fit into a comment, and how many of each name do not."""
@@ -377,127 +373,3 @@ def _name_causes(check: Check, verdict: Verdict) -> str:
     if size is None or (size.growth_bytes or 0) <= 0:
         return ""
     return sizes.name_causes(size, verdict.causes)
-
-
-_NO_VERDICT = "❌ no verdict"
-_WORST_FIRST = (
-    VerdictKind.FAIL,
-    None,
-    VerdictKind.UNVERIFIED,
-    VerdictKind.INCONCLUSIVE,
-    VerdictKind.PASS,
-)
-_KINDS = tuple(CheckKind)
-_BEST = _WORST_FIRST.index(VerdictKind.PASS)
-_HEAD = ("toolchain", "result", "artifact", "size>", "% of plain>", "change>", "to look at first")
-
-
-class ToolchainReport(Value):
-    name: str
-    verdict: Verdict | None
-    """None: it ended before one."""
-    page: str
-    """Its own comment, trusted Markdown."""
-
-    @property
-    def rank(self) -> int:
-        return _WORST_FIRST.index(None if self.verdict is None else self.verdict.verdict)
-
-    @property
-    def severity(self) -> tuple[int, int]:
-        """A program that traps is worse than one that grew: checks are in order of their kinds."""
-        urgent = list_urgent(self.verdict) if self.verdict is not None else ()
-        return self.rank, _KINDS.index(urgent[0].kind) if urgent else len(_KINDS)
-
-    @property
-    def sign(self) -> str:
-        if self.verdict is None:
-            return _NO_VERDICT
-        return f"{VERDICT_SIGNS[self.verdict.verdict]} {self.verdict.verdict}"
-
-
-def find_worst(reports: Sequence[ToolchainReport]) -> ToolchainReport:
-    return min(reports, key=lambda each: each.severity)
-
-
-def render_joint(project: str, config: str, reports: Sequence[ToolchainReport]) -> str:
-    worst = find_worst(reports)
-    sign, _, word = worst.sign.partition(" ")
-    of = f" ({code(config)})" if id_of(config) else ""
-    among = f", the worst of {len(reports)} toolchains" if len(reports) > 1 else ""
-    which = f": {code(worst.name)}{among}" if worst.rank < _BEST else ""
-    title = f"## {sign} megtrim: {word} for {code(project)}{of}{which}"
-    step = describe_next_step(worst.verdict) if worst.verdict is not None else ""
-    parts = [title, step] if step else [title]
-    parts.append(bounded_table(_HEAD, list(_rows(reports)), tuple))
-    pages = (
-        (each.name, fold(f"{code_in_title(each.name)}: {each.sign}", each.page.strip()))
-        for each in sorted(reports, key=lambda each: each.severity)
-    )
-    shown, left_out = _fit(pages, others=parts)
-    parts += shown
-    if left_out:
-        names = ", ".join(map(code, [*left_out][:10]))
-        parts.append(f"*Left out, because a comment is bounded: {names}. Their reports have all.*")
-    return "\n\n".join(parts) + "\n"
-
-
-def _rows(reports: Sequence[ToolchainReport]) -> Iterator[tuple[str, ...]]:
-    for report in reports:
-        sizes = list_trimmed(report.verdict) if report.verdict is not None else ()
-        seen = _first_to_look_at(report.verdict)
-        name = code(report.name)
-        sign = report.sign
-        for artifact, size in sizes:
-            bytes_text = format_bytes(size.size_bytes)
-            change = _name_change(size, report.verdict)
-            yield (name, sign, code(artifact), bytes_text, percent(size.share), change, seen)
-            # Only the first row of a toolchain says which it is.
-            name = ""
-            sign = ""
-            seen = ""
-        if not sizes:
-            yield (name, sign, "", "", "", "", seen)
-
-
-def _name_change(size: VariantSize, verdict: Verdict | None) -> str:
-    causes = verdict.causes if verdict is not None and size.growth_bytes else ()
-    why = f" ({', '.join(causes)})" if causes else ""
-    return growth_of(size) + why
-
-
-def _first_to_look_at(verdict: Verdict | None) -> str:
-    if verdict is None:
-        return "its page below says why"
-    urgent = list_urgent(verdict)
-    if not urgent:
-        return ""
-    return f"{CHECK_SIGNS[urgent[0].status]}: {code(urgent[0].id)}: {prose(urgent[0].text)}"
-
-
-_TABLE_HEAD = ("toolchain", "artifact", "bytes", "size", "% of plain", "growth", "verdict")
-_WORDS = ("toolchain", "artifact", "verdict")
-NO_VERDICT = "none"
-
-
-def render_table(verdicts: Mapping[str, Verdict | None]) -> str:
-    """None stands for a run that ended before a verdict."""
-    rows = [row for name, verdict in verdicts.items() for row in _table_rows(name, verdict)]
-    return "\n".join(align_columns(_TABLE_HEAD, rows, _WORDS)) + "\n"
-
-
-def _table_rows(name: str, verdict: Verdict | None) -> Iterator[tuple[str, ...]]:
-    shown = NO_VERDICT if verdict is None else str(verdict.verdict)
-    sizes = () if verdict is None else list_trimmed(verdict)
-    for artifact, size in sizes:
-        yield (
-            name,
-            one_line(artifact),
-            group_digits(size.size_bytes),
-            format_bytes(size.size_bytes),
-            percent(size.share),
-            growth_of(size) or "-",
-            shown,
-        )
-    if not sizes:
-        yield (name, *("-",) * 5, shown)

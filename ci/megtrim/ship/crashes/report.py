@@ -326,13 +326,17 @@ class _Crash:
             self._addresses.append(int(alone[1], 16))
 
 
+def _show_character(character: str) -> str:
+    if character.isprintable():
+        return character
+    return " " if character.isspace() else "\ufffd"
+
+
 def _lines(text: str) -> Iterator[tuple[str, str]]:
     text = _COLOURS.sub("", text)
     for whole in text.replace("\\n", "\n").replace("\\t", " ").splitlines():
         # What a terminal obeys would be shown with the name of a file.
-        shown = "".join(
-            each if each.isprintable() else " " if each.isspace() else "\ufffd" for each in whole
-        ).lstrip(" \"'|>`")
+        shown = "".join(map(_show_character, whole)).lstrip(" \"'|>`")
         prefix = _PREFIX.match(shown)
         process = (prefix[1] or prefix[2]) if prefix else ""
         for part in _NEXT_FRAME.split(shown[prefix.end() :] if prefix else shown):

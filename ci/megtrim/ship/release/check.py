@@ -203,7 +203,9 @@ def _compare(folder: Path, found: ReleaseCheck, *, draft: bool) -> Iterator[str]
     named = found.files
     contents = found.contents
     assert contents is not None
-    said = (*contents.list_objections(), *(() if draft else contents.list_unproven()))
+    said = [*contents.list_objections()]
+    if not draft:
+        said += contents.list_unproven()
     yield from (f"{RELEASE_FILE}: {each}" for each in said)
     if any(list_unshown(contents)):
         return  # of what is compared, these texts are parts

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from megtrim.core.checks.statuses import CheckStatus
-from megtrim.core.report import comment
+from megtrim.core.report import comment, toolchains
 from megtrim.core.size.growth.causes import Cause
 from megtrim.core.verdict.join import join
 from megtrim.core.verdict.model import Verdict
@@ -100,7 +100,7 @@ def test_hostile_names_are_shown_as_they_are() -> None:
     # The full stop that ends the sentence would make a list of a headline that is a number.
     numbered = replace(COMMENTS["within-budget"], headline="7")
     assert "7." in inert(comment.render(numbered, links=LINKS)).prose
-    joint = comment.render_joint("@a <b>", "megtrim.yaml", [report("arm64", hostile())])
+    joint = toolchains.render_joint("@a <b>", "megtrim.yaml", [report("arm64", hostile())])
     assert "@a <b>`" in joint.splitlines()[0]
     assert "<script" not in joint
     assert name in shown.code
@@ -210,12 +210,14 @@ def test_any_comment_is_inert(verdict: Verdict) -> None:
     assert shown.links == [LINKS.run]
 
 
-def report(name: str, verdict: Verdict | None, page: str = "its page") -> comment.ToolchainReport:
-    return comment.ToolchainReport(name=name, verdict=verdict, page=page)
+def report(
+    name: str, verdict: Verdict | None, page: str = "its page"
+) -> toolchains.ToolchainReport:
+    return toolchains.ToolchainReport(name=name, verdict=verdict, page=page)
 
 
 def test_each_toolchain_has_a_row_and_its_page() -> None:
-    text = comment.render_joint(
+    text = toolchains.render_joint(
         "app",
         "megtrim.yaml",
         [report("arm64", passing(), "fine"), report("x86-64", failing(), "bad")],
@@ -233,19 +235,21 @@ def test_each_toolchain_has_a_row_and_its_page() -> None:
 
 
 def test_the_second_line_says_what_to_do_about_the_worst() -> None:
-    text = comment.render_joint(
+    text = toolchains.render_joint(
         "app", "megtrim.yaml", [report("a", passing()), report("b", failing())]
     )
 
     assert text.splitlines()[2] == comment.describe_next_step(failing())
-    assert "What to do" not in comment.render_joint("app", "megtrim.yaml", [report("a", passing())])
-    assert "What to do" not in comment.render_joint("app", "megtrim.yaml", [report("a", None)])
+    assert "What to do" not in toolchains.render_joint(
+        "app", "megtrim.yaml", [report("a", passing())]
+    )
+    assert "What to do" not in toolchains.render_joint("app", "megtrim.yaml", [report("a", None)])
 
 
 def test_growth_has_its_causes_in_the_table() -> None:
     causes = (Cause.SOURCE, Cause.TOOLCHAIN)
     rows = [
-        comment.render_joint(
+        toolchains.render_joint(
             "app", "megtrim.yaml", [report("a", replace(verdict(artifact(n)), causes=causes))]
         )
         for n in (1024, 0)
@@ -267,7 +271,7 @@ def test_growth_has_its_causes_in_the_table() -> None:
 def test_the_title_names_the_worst(config: str, verdicts: list[Verdict | None], title: str) -> None:
     reports = [report(name, each) for name, each in zip("abc", verdicts, strict=False)]
 
-    assert comment.render_joint("app", config, reports).splitlines()[0] == title
+    assert toolchains.render_joint("app", config, reports).splitlines()[0] == title
 
 
 GREW = join(facts(budgets=(growth(used_bytes=356_352, status=CheckStatus.FAIL),)))
@@ -289,13 +293,13 @@ GREW = join(facts(budgets=(growth(used_bytes=356_352, status=CheckStatus.FAIL),)
 def test_the_worst_decides(verdicts: tuple[Verdict | None, Verdict | None], worst: str) -> None:
     found = [report(name, verdict) for name, verdict in zip("ab", verdicts, strict=True)]
 
-    assert comment.find_worst(found).name == worst
+    assert toolchains.find_worst(found).name == worst
 
 
 def test_it_fits_a_comment() -> None:
     page = "x" * (comment.LIMIT // 2 - 2_000)
     found = [report(f"t{number}", passing(), page) for number in range(3)]
-    text = comment.render_joint("app", "megtrim.yaml", [*found, report("red", failing(), page)])
+    text = toolchains.render_joint("app", "megtrim.yaml", [*found, report("red", failing(), page)])
 
     assert len(text.encode()) <= comment.LIMIT
     assert text.index("<summary><code>red") < text.index("<summary><code>t0")
@@ -305,7 +309,7 @@ def test_it_fits_a_comment() -> None:
 def test_each_artifact_of_each_toolchain_has_a_row_that_says_whose_it_is() -> None:
     several = replace(passing(), artifacts=(artifact(None, name="a"), artifact(1_024, name="b")))
     found = {"arm64": several, "x86-64": failing(), "armv7": None}
-    head, _, *rows = (line.split() for line in comment.render_table(found).splitlines())
+    head, _, *rows = (line.split() for line in toolchains.render_table(found).splitlines())
 
     assert head == [
         "toolchain",

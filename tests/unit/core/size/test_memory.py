@@ -247,7 +247,7 @@ def test_a_measured_program_that_is_killed_is_the_machine_s(
 ) -> None:
     session, task = open_task(tmp_path, processes, f"kill -{signal} $$")
 
-    with pytest.raises(InfrastructureFailure, match="program stopped|ended by signal 9"):
+    with pytest.raises(InfrastructureFailure, match=r"program stopped|ended by signal 9"):
         stage.work(task, session, tmp_path)
 
 

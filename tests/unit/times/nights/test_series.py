@@ -65,9 +65,10 @@ def test_a_change_is_what_a_comparison_decided(
     compared: int,
     changed: list[tuple[int, str]],
 ) -> None:
-    runs = [
-        compare(night, *([ratio(*each)] if each else [])) for night, each in enumerate(comparisons)
-    ]
+    runs = []
+    for night, each in enumerate(comparisons):
+        ratios = [ratio(*each)] if each else []
+        runs.append(compare(night, *ratios))
     if not runs:
         assert make_series(runs) == ()
         return

@@ -17,7 +17,8 @@ from megtrim.core.cli.options import config_path_option, examples, needs_token, 
 from megtrim.core.cli.session.job_summary import read_page
 from megtrim.core.cli.session.origin import read_event_origin
 from megtrim.core.config.config_id import choose, suffix_of
-from megtrim.core.report.comment import Links, render_joint
+from megtrim.core.report.comment import Links
+from megtrim.core.report.toolchains import render_joint
 from megtrim.hosting.cli.github.client import open_job
 from megtrim.hosting.cli.github.publish import join_toolchains, judge_report, write_comment
 from megtrim.hosting.github.api import Api, find_at, text_at

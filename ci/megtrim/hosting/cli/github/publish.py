@@ -22,7 +22,8 @@ from megtrim.core.cli.session.origin import read_event_origin
 from megtrim.core.config.config_id import choose, is_inside, split, suffix_of
 from megtrim.core.evidence.evidence import expect_configuration
 from megtrim.core.report.annotations import Annotation
-from megtrim.core.report.comment import Links, ToolchainReport, find_worst, render_joint
+from megtrim.core.report.comment import Links
+from megtrim.core.report.toolchains import ToolchainReport, find_worst, render_joint
 from megtrim.core.verdict.model import Verdict, parse_verdict
 from megtrim.hosting.cli.gate import read_report
 from megtrim.hosting.cli.github.client import open_api
