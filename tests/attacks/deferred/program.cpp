@@ -143,10 +143,11 @@ static void take_while_a_timer_ticks(const char* given) {
     struct sigaction mine = {};
     mine.sa_handler = tick;
     sigaction(SIGALRM, &mine, nullptr);
+    // Before the first call, what a tick calls would be looked for where it is not.
+    int wrong = megtrim_rest(given, -1, 0) != 0;
     itimerval each = {{0, 200}, {0, 200}};
     setitimer(ITIMER_REAL, &each, nullptr);
-    int wrong = 0;
-    for (int at = 0; at < 100; ++at) wrong += megtrim_rest(given, -1, 0) != 0;
+    for (int at = 1; at < 100; ++at) wrong += megtrim_rest(given, -1, 0) != 0;
     each = {};
     setitimer(ITIMER_REAL, &each, nullptr);
     say("timer", wrong);
