@@ -1,0 +1,22 @@
+"""Names of modules in 0.2, which scripts of teams may import for one version."""
+
+import importlib
+
+import pytest
+
+from megtrim.former_names import find_present
+from megtrim.ship.crashes import lookup
+
+
+def test_a_former_name_is_the_same_module() -> None:
+    with pytest.warns(DeprecationWarning, match="megtrim.crashes is megtrim.ship.crashes now"):
+        found = importlib.import_module("megtrim.crashes.lookup")
+
+    assert found is lookup
+    assert lookup.__spec__ is not None
+    assert lookup.__spec__.name == "megtrim.ship.crashes.lookup"
+
+
+@pytest.mark.parametrize("name", ["megtrim.core.size", "megtrim.nothing", "size.rows", "megtrim"])
+def test_other_names_are_left_alone(name: str) -> None:
+    assert find_present(name) == ""
