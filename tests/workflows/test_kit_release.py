@@ -44,6 +44,7 @@ def test_a_version_is_in_one_place() -> None:
     version = kit_release.read_version((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     sources = [*ROOT.glob("ci/**/*.py"), *ROOT.glob("scripts/**/*.py"), ROOT / "noxfile.py"]
 
+    sources.remove(ROOT / "ci/megtrim/core/config/removed.py")  # it says since when
     assert not [path for path in sources if version in path.read_text(encoding="utf-8")]
 
 

@@ -44,7 +44,7 @@ _MOST_NAMED = 3
 NOT_RUN = "it could not be run"
 _OF_THE_BASELINE = "the baseline "
 """Begins what only the programs of the base can answer."""
-_MEASURE_AGAIN = "trim the base, and then `megtrim trim --base` its results"
+_MEASURE_AGAIN = "trim the base, and then `megtrim trim --base DIR` with its results"
 _OTHER_KEY = f"{_OF_THE_BASELINE}has another model, input, thread number, command line or emulator"
 _NO_BASELINE = "no baseline"
 OF_BASE = "the base's programs, measured again"
