@@ -227,7 +227,7 @@ def test_a_verb_is_imported_when_it_is_called() -> None:
         ("megtrim t", ["trim"]),
         ("megtrim ci g", ["gate", "github"]),
         ("megtrim size ", ["show", "diff", "history", "why", "prices"]),
-        ("megtrim size --histo", ["--history"]),
+        ("megtrim size --commi", ["--committed"]),
         ("megtrim trim --commi", ["--committed"]),
     ],
 )

@@ -299,4 +299,4 @@ def test_a_limit_under_other_conditions_says_what_to_do() -> None:
     row = work_row(work(), work(key=OTHER), inconclusive="fail")
 
     assert row.status is FAIL
-    assert "trim the base, and then `megtrim trim --base` its results" in row.text
+    assert "trim the base, and then `megtrim trim --base DIR` with its results" in row.text

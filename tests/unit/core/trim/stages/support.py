@@ -40,7 +40,7 @@ def open_session(folder: Path, *, accept: bool = False) -> tuple[Session, io.Str
     stream = io.StringIO()
     request = TrimRequest(
         loaded=load_config(folder / "megtrim.yaml"),
-        options=Options(accept=accept),
+        options=Options(accept=accept, records=True),
         today=date(2027, 1, 31),
     )
     services = Services(
