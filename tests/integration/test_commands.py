@@ -323,7 +323,7 @@ def steps(tmp_path_factory: pytest.TempPathFactory) -> Project:
     project = Project.of_sample(tmp_path_factory.mktemp("steps") / "trim it", models=(MODEL,))
     project.change(toolchain={"kind": "host"}, trim={"level": "function"}, budgets=[])
     ended = run(project, "check", "--config", "trim it/megtrim.yaml")
-    assert type_hint(project, ended.stdout, "make it with ").rc == 0
+    assert type_hint(project, ended.stderr, "make it with ").rc == 0
     return project
 
 
