@@ -42,6 +42,7 @@ from faults.world import (
     write_files,
 )
 from megtrim.core.build_spec import Variant
+from megtrim.core.parts import hand_in
 from megtrim.core.proof.results import VerificationOutcome
 from megtrim.core.proof.verification import VerificationCase, prove
 from megtrim.core.trim.runs import tracing
@@ -50,6 +51,7 @@ from megtrim.engines.megengine.regions.trace import TraceFailure
 from megtrim.libs.programs.parity import EXACT
 from megtrim.libs.util.errors import InfrastructureFailure, InputError, ProductFailure
 from megtrim.libs.util.process import Command, ProcessRunner
+from megtrim.parts import PARTS
 from megtrim.places.devices.device import Lease, Timeouts
 from megtrim.places.devices.retry import run_with_retries
 from support.haste import scale
@@ -74,6 +76,7 @@ def _until_hit(case: Case, phones: Lane, compiled: bytes) -> Judged:
 
 
 def child(numbers: Sequence[int], *, in_short: bool) -> None:
+    hand_in(PARTS)
     processes = ProcessRunner(os.environ)
     with tempfile.TemporaryDirectory(prefix="megtrim-faults-") as scratch:
         compiled = compile_program(processes, Path(scratch)).read_bytes()

@@ -17,6 +17,7 @@ from megtrim.core.checks.invocation import Options
 from megtrim.core.cli.session.setup import open_session
 from megtrim.core.functions.linker_script import not_kept
 from megtrim.core.proof import trap_diagnosis
+from megtrim.libs.elf.layout import parse_build_id
 from megtrim.libs.util.process import CompletedCommand
 from megtrim.ship.crashes.finding import CrashCause
 from megtrim.ship.crashes.trimmed_programs import read_newest
@@ -128,7 +129,8 @@ def expect_no_silent_use(project: Project, abi: Abi, folder: Path, *, options: O
             said = abi.emulate(shipped / program, *words, env=_loads_from(shipped)).stderr
             assert f"undefined symbol: taken_{number}" in said
 
-    results = read_newest(session.services.store)
+    identity = parse_build_id((shipped / LIBRARY).read_bytes())
+    results = read_newest(session.services.store, [identity])
     library = find_program(results, LIBRARY)
     planted = [*plant_in_numbered(library)]
     for crash in planted:
