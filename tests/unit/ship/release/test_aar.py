@@ -192,7 +192,7 @@ def test_a_library_that_no_app_can_link_is_in_no_aar() -> None:
 
 def test_two_runtimes_are_named_as_the_fault(monkeypatch: pytest.MonkeyPatch) -> None:
     both = CxxRuntime(is_shared=True, exported=("_Znwm",))
-    for module in ("megtrim.ship.aar", "megtrim.ship.release.aar"):
+    for module in ("megtrim.core.size.aar_format", "megtrim.ship.release.aar"):
         monkeypatch.setattr(f"{module}.find_cxx_runtime", lambda *_, **__: both)
 
     assert collect_aar(for_android(), as_files(FILES)) is None

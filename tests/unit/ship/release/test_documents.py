@@ -335,7 +335,7 @@ MANY = replace(
         (
             NOW,
             replace(BEFORE, contents=replace(SAID, artifacts=LARGER)),
-            ["in v1", "| `bin/load_and_run` | 76 B | 1.0 KiB, -0.9 KiB |"],
+            ["in v1", "| `bin/load_and_run` | 76 B | 1.1 KiB, -1 KiB |"],
         ),
         (
             NOW,
