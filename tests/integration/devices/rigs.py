@@ -176,7 +176,7 @@ class ConnectedPhone(RunningPhone):
 
     def adb(self, *words: str, timeout_s: float = 30.0) -> CompletedCommand:
         argv = (self.server.adb, "-s", self.serial, *words)
-        return self.processes.run(Command(argv=argv, timeout_s=timeout_s))
+        return self.processes.run(Command(argv=argv, timeout_s=timeout_s, tested=True))
 
     def shell(self, script: str, timeout_s: float = 30.0) -> CompletedCommand:
         return self.adb("shell", script, timeout_s=timeout_s)
