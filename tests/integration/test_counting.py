@@ -132,6 +132,7 @@ def test_what_is_missing_is_said(tmp_path: Path) -> None:
             emulator(tmp_path, "aarch64", bare).identity()
     found.unlink()
     found.symlink_to("/usr/bin/qemu-aarch64")
+    (tmp_path / "sha256sum").symlink_to("/usr/bin/sha256sum")
     with (
         pytest.raises(InputError, match="no C compiler for its own programs"),
         emulator(tmp_path, "aarch64", bare).open(),
