@@ -20,9 +20,10 @@ from megtrim.core.proof.trap_diagnosis import (
     why_not_kept,
 )
 from megtrim.core.trim.runs.execution import RunResult, RunSpec, run_on
-from megtrim.engines.megengine.load_and_run.dump import Comparison, compare, parse_dump, refusal
+from megtrim.engines.megengine.load_and_run.dump import parse_dump
 from megtrim.engines.megengine.regions.keepset import KeepSet
 from megtrim.libs.programs import app_outputs
+from megtrim.libs.programs.arrays import Comparison, compare, refusal
 from megtrim.libs.programs.exit_status import RunOutcome, ending
 from megtrim.libs.programs.parity import OutputResult, Tolerance
 from megtrim.libs.util.errors import InfrastructureFailure, InputError

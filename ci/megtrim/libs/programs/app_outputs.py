@@ -6,9 +6,8 @@ A ``.npy`` file of numbers is a tensor, in any byte order; all else is compared 
 import math
 import re
 
-from megtrim.engines.megengine.load_and_run import dump
-from megtrim.engines.megengine.load_and_run.dump import Comparison, Tensor
-from megtrim.libs.programs import npy, parity
+from megtrim.libs.programs import arrays, npy, parity
+from megtrim.libs.programs.arrays import Comparison, Tensor
 from megtrim.libs.programs.parity import Tolerance
 from megtrim.libs.util.value import Value
 
@@ -57,7 +56,7 @@ def compare(plain: OutputFile, reduced: OutputFile, tolerance: Tolerance) -> Com
     # In another order, equal bytes are other values.
     ordered = plain.by_columns == reduced.by_columns
     if plain.tensor is not None and reduced.tensor is not None and ordered:
-        return dump.compare(plain.tensor, reduced.tensor, tolerance)
+        return arrays.compare(plain.tensor, reduced.tensor, tolerance)
     pairs = zip(plain.data, reduced.data, strict=False)
     shorter = min(len(plain.data), len(reduced.data))
     first = next((at for at, (left, right) in enumerate(pairs) if left != right), shorter)
@@ -67,7 +66,7 @@ def compare(plain: OutputFile, reduced: OutputFile, tolerance: Tolerance) -> Com
 
 def refusal(output: OutputFile, tolerance: Tolerance) -> str | None:
     if output.tensor is not None:
-        return dump.refusal(output.tensor, tolerance)
+        return arrays.refusal(output.tensor, tolerance)
     if output.records is not None:
         return _refuse_records(output.name, *output.records)
     if output.name == PRINTED and _NO_TEXT in output.data:

@@ -12,7 +12,7 @@ import warnings
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
-from megtrim.engines.megengine.load_and_run.dump import BY_NAME, OF_NUMPY, DType
+from megtrim.libs.programs.arrays import BY_NAME, OF_NUMPY, DType
 from megtrim.libs.util.errors import InputError
 from megtrim.libs.util.value import Value
 

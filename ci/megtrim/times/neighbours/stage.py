@@ -42,8 +42,9 @@ from megtrim.core.proof.verification import compare_outputs
 from megtrim.core.trim.builds import applications
 from megtrim.core.trim.runs.execution import RunResult, RunSpec, run_on
 from megtrim.core.trim.runs.scenario_runs import scenario_of
-from megtrim.engines.megengine.load_and_run.dump import largest_value, parse_dump
+from megtrim.engines.megengine.load_and_run.dump import parse_dump
 from megtrim.engines.megengine.regions.keepset_files import read_keep_set
+from megtrim.libs.programs.arrays import largest_value
 from megtrim.libs.programs.exit_status import ProgramRun, RunOutcome, ending, error_message
 from megtrim.libs.programs.parity import Tolerance
 from megtrim.libs.util.errors import InputError

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from megtrim.engines.megengine.load_and_run.dump import Comparison
 from megtrim.libs.programs import app_outputs
 from megtrim.libs.programs.app_outputs import PRINTED, OutputFile, parse_written
+from megtrim.libs.programs.arrays import Comparison
 from megtrim.libs.programs.parity import EXACT, Tolerance
 from megtrim.libs.util.errors import InputError
 
