@@ -354,7 +354,13 @@ def test_a_target_of_a_build_script_is_linked_again(tmp_path: Path) -> None:
         variant=Variant.PLAIN,
         targets=("program",),
         options=(("CMAKE_BUILD_TYPE", "Release"),),
-        script=BuildScript(path="build.sh", arguments=(), build="inside", why="it is there"),
+        script=BuildScript(
+            path="build.sh",
+            arguments=(),
+            build="inside",
+            why="it is there",
+            entries_variable="EXTRA_CMAKE_ARGS",
+        ),
     )
     made = Lease(toolchain, processes, tmp_path, sources, spec)
     links = made.link(SHIPPED, name="first")

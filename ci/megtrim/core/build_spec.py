@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+import shlex
+from collections.abc import Mapping, Sequence
 from dataclasses import field, replace
 from enum import StrEnum
 from pathlib import Path
@@ -216,6 +217,26 @@ class BuildScript(Value):
     arguments: tuple[str, ...]
     build: str
     why: str
+    entries_variable: str = ""
+    """Variable in which it takes CMake's entries, as a shell's words; empty: it takes none."""
+    environment: tuple[tuple[str, str], ...] = field(default=(), repr=False)
+
+    def variables(self, entries: Sequence[str]) -> dict[str, str]:
+        """``entries`` (CMake's) override the script's own."""
+        words = (*entries, "-DCMAKE_EXPORT_COMPILE_COMMANDS=ON")
+        taken = {self.entries_variable: shlex.join(words)} if self.entries_variable else {}
+        return {**dict(self.environment), **taken}
+
+
+class HostProgram(Value):
+    """A program that a build runs: it is made first, for this machine."""
+
+    source: str
+    """Folder of its CMake project in the tree."""
+    target: str
+    place: str
+    """Where the build looks for it in the tree."""
+    options: tuple[tuple[str, str], ...] = ()
 
 
 class SourceOptions(Value):
@@ -251,6 +272,10 @@ class BuildSpec(Value):
     """In the shadow tree; every translation unit must include it."""
     header_option: str = ""
     """CMake entry for the forced header's absolute path; empty: the tree knows the path."""
+    marks_header: str = ""
+    """The one of ``include`` that no translation unit may open elsewhere; empty: none."""
+    host_programs: tuple[HostProgram, ...] = ()
+    """Not for a script, which makes its own."""
 
     def header_entry(self, tree: Path) -> tuple[tuple[str, str], ...]:
         """Raises InputError for a path with blanks: the engine would paste it into its flags."""

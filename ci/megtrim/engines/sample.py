@@ -17,12 +17,12 @@ from megtrim.core.build_spec import (
 )
 from megtrim.engines.megengine.load_and_run import dialects
 from megtrim.engines.megengine.load_and_run.dialects import Dialect
-from megtrim.engines.megengine.regions.header import Scopes
+from megtrim.engines.megengine.regions.header import CONTRACT, Scopes
+from megtrim.engines.megengine.source_texts import SourceTexts
 from megtrim.libs.util.errors import InputError
 from megtrim.libs.util.input_files import find_shipped
 from megtrim.libs.util.process import ProcessRunner
 from megtrim.places.compile.projects import checkout as checkouts
-from megtrim.places.compile.projects.checkout import SourceTexts
 
 KIND = "sample"
 FORCED_HEADER = "src/bin_reduce_cmake.h"
@@ -83,6 +83,7 @@ class SampleEngine:
             overrides=self._sources.overrides(header, forced=FORCED_HEADER),
             include=self._sources.include(header),
             forced_header=FORCED_HEADER if header else None,
+            marks_header=CONTRACT if CONTRACT in header else "",
         )
 
     def library(self, linkage: Linkage, toolchain: Toolchain) -> EngineLibrary:

@@ -15,6 +15,7 @@ from megtrim.core.build_spec import (
     BuildSpec,
     EngineIdentity,
     EngineLibrary,
+    HostProgram,
     Linkage,
     Switch,
     Toolchain,
@@ -28,12 +29,13 @@ from megtrim.engines.megengine.generations import (
     quirk_options,
 )
 from megtrim.engines.megengine.load_and_run.dialects import Dialect
-from megtrim.engines.megengine.regions.header import Scopes
+from megtrim.engines.megengine.regions.header import CONTRACT, Scopes
+from megtrim.engines.megengine.source_texts import SourceTexts
 from megtrim.libs.util.errors import InputError
 from megtrim.libs.util.process import ProcessRunner
 from megtrim.libs.util.value import Value
 from megtrim.places.compile.projects import checkout as checkouts
-from megtrim.places.compile.projects.checkout import Checkout, SourceTexts
+from megtrim.places.compile.projects.checkout import Checkout
 
 _DEFINED = re.compile(
     r"\bDEFINE_(bool|u?int32|u?int64|double|string)\s{0,99}\(\s{0,99}([A-Za-z_]\w{0,99})", re.ASCII
@@ -89,6 +91,9 @@ _KEPT = ("cpuinfo/", "*AsyncQueueSC*", "*ThreadPool*")
 1.13's version reads uninitialised bytes if /proc/cpuinfo has no line ``Hardware``. Queues and
 threads grow and wait by timing: seen to trap after 3,000 iterations."""
 
+_OLD_POLICIES = ("CMAKE_POLICY_VERSION_MINIMUM", "3.5")
+"""What the engine bundles asks for policies that CMake 4 no longer has."""
+
 _KERNELS = (
     "dnn/src/aarch64",
     "dnn/src/arm_common",
@@ -100,6 +105,14 @@ _KERNELS = (
 
 _MODES_SCRIPT = "dnn/scripts/gen_param_defs.py"
 _MODES_SOURCE = "dnn/scripts/opr_param_defs.py"
+_FLATBUFFERS = "third_party/flatbuffers"
+_FLATBUFFERS_LISTS = f"{_FLATBUFFERS}/CMakeLists.txt"
+_FLATC = HostProgram(
+    source=_FLATBUFFERS,
+    target="flatc",
+    place="build_dir/host_flatc/install/bin/flatc",
+    options=(("FLATBUFFERS_BUILD_TESTS", "OFF"), _OLD_POLICIES),
+)
 _MODULES = ".gitmodules"
 _SCHEMAS = ("src/serialization/impl/schema.fbs", "src/serialization/impl/schema_v2.fbs")
 _FORMATS = {"mgb1": "mge v1", "mgv2": "mge v2"}
@@ -241,6 +254,8 @@ class MegEngine:
             include=self._sources.include(header),
             forced_header=generation.header if header else None,
             header_option=generation.header_option,
+            marks_header=CONTRACT if CONTRACT in header else "",
+            host_programs=(_FLATC,) if _FLATBUFFERS_LISTS in self.checkout.files else (),
         )
 
     def library(self, linkage: Linkage, toolchain: Toolchain) -> EngineLibrary:
@@ -315,7 +330,17 @@ def script_for(toolchain: Toolchain, targets: Sequence[str]) -> BuildScript:
         arguments=tuple(arguments),
         build=f"build_dir/android/{toolchain.abi}/Release/build",
         why=_WHY,
+        entries_variable="EXTRA_CMAKE_ARGS",
+        environment=tuple(_list_variables(toolchain)),
     )
+
+
+def _list_variables(toolchain: Toolchain) -> Iterator[tuple[str, str]]:
+    yield "NDK_ROOT", toolchain.ndk
+    yield _OLD_POLICIES
+    # The script builds flatc with this machine's compiler.
+    if toolchain.host_cxx:
+        yield "CXX", toolchain.host_cxx[0]
 
 
 def expect_abi(text: str, abi: str, *, root: str) -> None:
@@ -329,12 +354,6 @@ def expect_abi(text: str, abi: str, *, root: str) -> None:
     if taken is None or not {"e:", "j:"} <= set(re.findall("[a-z]:", taken[1])):
         msg = f"{root}/{SCRIPT} has no options -e TARGET and -j JOBS, which megtrim uses"
         raise InputError(msg, hint="the engine's script has them from release 1.6 on")
-
-
-def script_environment(ndk: str, entries: Sequence[str]) -> Mapping[str, str]:
-    """``entries`` (CMake's) override the script's own."""
-    arguments = (*entries, "-DCMAKE_EXPORT_COMPILE_COMMANDS=ON")
-    return {"NDK_ROOT": ndk, "EXTRA_CMAKE_ARGS": shlex.join(arguments)}
 
 
 def check_ndk(toolchain: Toolchain) -> None:

@@ -11,12 +11,11 @@ from megtrim.core.build_spec import (
     BuildRecord,
     BuildScript,
     BuildSpec,
+    HostProgram,
     LinkSpec,
     Toolchain,
     Variant,
 )
-from megtrim.engines.megengine import engine as megengine
-from megtrim.engines.megengine.regions.header import CONTRACT
 from megtrim.libs.util.errors import InfrastructureFailure, InputError, ProductFailure
 from megtrim.libs.util.process import ProcessRunner
 from megtrim.places.compile.projects import application, source_copy
@@ -29,8 +28,6 @@ from megtrim.places.compile.projects.link import relink
 from megtrim.places.compile.projects.link.invocation import LinkEnvironment
 
 Progress = Callable[[int, int, str], None]
-_FLATBUFFERS = "third_party/flatbuffers"
-_FLATC = "build_dir/host_flatc/install/bin/flatc"
 
 
 class Builder:
@@ -190,7 +187,8 @@ class Builder:
                 progress(0, 0, self._toolchain.first_link)
                 driver.link_nothing(self._toolchain, job, tree, self._processes)
             if spec.script is None:
-                build_flatc(tree, build_env)
+                for program in spec.host_programs:
+                    build_host_program(program, tree, build_env)
                 driver.run(job, self._processes, progress)
             else:
                 self._run_script(spec.script, job, progress)
@@ -203,10 +201,7 @@ class Builder:
         return units, rebuilt, programs
 
     def _run_script(self, script: BuildScript, job: Job, progress: Progress) -> None:
-        variables = megengine.script_environment(self._toolchain.ndk, job.set_entries())
-        # The script builds flatc with this machine's compiler, from sources for an older CMake.
-        host = {"CXX": self._toolchain.host_cxx[0]} if self._toolchain.host_cxx else {}
-        env = {**job.env, **host, **variables, "CMAKE_POLICY_VERSION_MINIMUM": "3.5"}
+        env = {**job.env, **script.variables(job.set_entries())}
         driver.run_script(script, replace(job, env=env), self._processes, progress)
 
     def _render_toolchain(self, spec: BuildSpec) -> str:
@@ -252,7 +247,7 @@ class Builder:
     def _prove(self, spec: BuildSpec, tree: WorkTree) -> int:
         if spec.forced_header is None:
             return 0
-        midout = tree.include / CONTRACT if CONTRACT in dict(spec.include) else None
+        midout = tree.include / spec.marks_header if spec.marks_header else None
         units = build_records.prove(
             build_records.read_commands(tree.build),
             build_records.read_dependencies(tree.build, self._processes),
@@ -321,34 +316,31 @@ def _is_elf(path: Path) -> bool:
         return stream.read(4) == b"\x7fELF"
 
 
-def build_flatc(tree: WorkTree, build_env: BuildEnvironment) -> None:
-    flatbuffers = tree.source / _FLATBUFFERS
-    if not flatbuffers.is_dir():
-        return
-    build = tree.root / "host_flatc"
+def build_host_program(program: HostProgram, tree: WorkTree, build_env: BuildEnvironment) -> None:
+    target = program.target
+    build = tree.root / f"host_{target}"
     compiler = build_env.toolchain.host_cxx or build_env.toolchain.cxx_compiler
     job = Job(
-        source=flatbuffers,
+        source=tree.source / program.source,
         build=build,
         options=(
             ("CMAKE_BUILD_TYPE", "Release"),
             ("CMAKE_CXX_COMPILER", compiler[0]),
-            ("FLATBUFFERS_BUILD_TESTS", "OFF"),
-            ("CMAKE_POLICY_VERSION_MINIMUM", "3.5"),
+            *program.options,
             *build_env.launcher,
         ),
-        targets=("flatc",),
+        targets=(target,),
         log=build_env.log,
         jobs=build_env.jobs,
         env=build_env.env,
     )
     driver.run(
-        job, build_env.processes, lambda done, total, _: build_env.progress(done, total, "flatc")
+        job, build_env.processes, lambda done, total, _: build_env.progress(done, total, target)
     )
-    target = tree.source / _FLATC
-    if target.exists() and target.read_bytes() == (build / "flatc").read_bytes():
+    place = tree.source / program.place
+    if place.exists() and place.read_bytes() == (build / target).read_bytes():
         return
-    target.parent.mkdir(parents=True, exist_ok=True)
+    place.parent.mkdir(parents=True, exist_ok=True)
     # A link in its place would be followed, and may lead out of the tree.
-    target.unlink(missing_ok=True)
-    shutil.copy2(build / "flatc", target)
+    place.unlink(missing_ok=True)
+    shutil.copy2(build / target, place)

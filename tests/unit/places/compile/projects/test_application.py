@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from megtrim.core.build_spec import EngineLibrary, Linkage, Toolchain
+from megtrim.core.build_spec import EngineLibrary, HostProgram, Linkage, Toolchain
 from megtrim.engines.megengine.engine import describe_library
 from megtrim.libs.util.errors import InputError, ProductFailure
 from megtrim.libs.util.process import ProcessRunner
@@ -205,10 +205,12 @@ def test_options_of_its_own_reach_its_build(
     ]
 
 
-def test_flatc_takes_the_place_of_a_link(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_program_for_the_build_takes_the_place_of_a_link(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     tree = WorkTree(root=tmp_path / "work")
-    (tree.source / "third_party/flatbuffers").mkdir(parents=True)
-    target = tree.source / "build_dir/host_flatc/install/bin/flatc"
+    program = HostProgram(source="third_party/flatbuffers", target="flatc", place="bin/flatc")
+    target = tree.source / "bin/flatc"
     target.parent.mkdir(parents=True)
     elsewhere = tmp_path / "elsewhere"
     elsewhere.write_text("precious", encoding="utf-8")
@@ -219,7 +221,7 @@ def test_flatc_takes_the_place_of_a_link(tmp_path: Path, monkeypatch: pytest.Mon
         (job.build / "flatc").write_text("flatc", encoding="utf-8")
 
     monkeypatch.setattr(driver, "run", build)
-    builder.build_flatc(tree, workshop(tmp_path, TOOLCHAIN))
+    builder.build_host_program(program, tree, workshop(tmp_path, TOOLCHAIN))
 
     assert elsewhere.read_text(encoding="utf-8") == "precious"
     assert (target.is_symlink(), target.read_text(encoding="utf-8")) == (False, "flatc")

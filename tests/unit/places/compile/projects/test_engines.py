@@ -18,7 +18,6 @@ from megtrim.engines.megengine.engine import (
     describe_library,
     expect_abi,
     narrow_dialect,
-    script_environment,
     script_for,
 )
 from megtrim.engines.megengine.load_and_run.dialects import LITE, SDK, Dialect
@@ -248,9 +247,11 @@ def test_the_script_is_shown_abi_and_targets() -> None:
 @example("a b; touch x $(id) 'q'")
 def test_options_win_over_its_own_and_come_as_words(hostile: str) -> None:
     """It pastes them into a shell: a value with spaces stays one word, and runs nothing."""
-    reported = script_environment("/ndk", ("-DMGE_WITH_JIT=OFF", f"-DX={hostile}"))
+    script = script_for(NDK, ("load_and_run",))
+    reported = script.variables(("-DMGE_WITH_JIT=OFF", f"-DX={hostile}"))
 
-    assert reported["NDK_ROOT"] == "/ndk"
+    assert reported["NDK_ROOT"] == NDK.ndk
+    assert reported["CMAKE_POLICY_VERSION_MINIMUM"] == "3.5"
     assert shlex.split(reported["EXTRA_CMAKE_ARGS"]) == [
         "-DMGE_WITH_JIT=OFF",
         f"-DX={hostile}",
