@@ -36,6 +36,9 @@ _PACKAGES = {
     "util": "libs.util",
     "verdict": "core.verdict",
 }
+_MODULES = {
+    "models.facts": "core.model_facts",
+}
 """By former name, the present one, both below ``megtrim``."""
 
 
@@ -69,6 +72,8 @@ def find_present(name: str) -> str:
     package, _, inner = rest.partition(".")
     if top != "megtrim" or package not in _PACKAGES:
         return ""
+    if rest in _MODULES:
+        return f"{top}.{_MODULES[rest]}"
     return ".".join(filter(None, (top, _PACKAGES[package], inner)))
 
 

@@ -3,6 +3,12 @@
 from megtrim.core.parts import Parts, PartVerb
 
 PARTS = Parts(
+    engines={
+        "megengine": "engines.megengine.engine:MegEngine",
+        "sample": "engines.sample:SampleEngine",
+    },
+    program="engines.megengine.load_and_run.program",
+    experiments="engines.megengine.experiments:EXPERIMENTS",
     verbs=(
         PartVerb(name="explain", place="ship.cli.explain:explain", after="probe"),
         PartVerb(name="export", place="ship.cli.release:export", after="clean"),

@@ -10,6 +10,7 @@ from statistics import median
 import pytest
 
 from integration import sample_builds
+from megtrim.core.timing.catalogue import BASELINE
 from megtrim.core.timing.spec import (
     FEWEST_ROUNDS,
     SEARCH_ROUNDS,
@@ -20,7 +21,7 @@ from megtrim.core.timing.spec import (
 )
 from megtrim.core.timing.times import Answer, RatioResult
 from megtrim.engines.megengine.experiment import Backend
-from megtrim.engines.megengine.experiments import BASELINE, find_experiments
+from megtrim.engines.megengine.experiments import find_experiments
 from megtrim.engines.sample import SampleEngine, find_embedded_source
 from megtrim.libs.util.process import Command, ProcessRunner
 from megtrim.places.devices.local import Local

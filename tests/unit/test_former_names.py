@@ -17,6 +17,11 @@ def test_a_former_name_is_the_same_module() -> None:
     assert lookup.__spec__.name == "megtrim.ship.crashes.lookup"
 
 
+def test_a_module_that_left_its_package_is_found() -> None:
+    assert find_present("megtrim.models.facts") == "megtrim.core.model_facts"
+    assert find_present("megtrim.models.mge") == "megtrim.engines.megengine.models.mge"
+
+
 @pytest.mark.parametrize("name", ["megtrim.core.size", "megtrim.nothing", "size.rows", "megtrim"])
 def test_other_names_are_left_alone(name: str) -> None:
     assert find_present(name) == ""

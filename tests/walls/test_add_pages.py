@@ -14,8 +14,7 @@ from typing import get_args
 import pytest
 
 from megtrim.core.config.device import DeviceConfig
-from megtrim.core.config.model import EngineConfig, ToolchainConfig
-from megtrim.engines import kinds as engine_kinds
+from megtrim.core.config.model import ToolchainConfig
 from megtrim.libs.util.process import Command, CompletedCommand, ProcessRunner
 from megtrim.places.compile.toolchains import kinds as toolchain_kinds
 from megtrim.places.devices import kinds as device_kinds
@@ -117,11 +116,10 @@ def test_what_the_page_adds_keeps_the_walls(tree: Path) -> None:
 def test_megtrim_yaml_names_every_kind() -> None:
     configured = [
         set(get_args(section.model_fields["kind"].annotation))
-        for section in (EngineConfig, ToolchainConfig, DeviceConfig)
+        for section in (ToolchainConfig, DeviceConfig)
     ]
 
     assert configured == [
-        set(engine_kinds.KINDS),
         {"auto", *toolchain_kinds.KINDS},
         {"auto", *device_kinds.KINDS},
     ]

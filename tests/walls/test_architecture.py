@@ -24,7 +24,7 @@ ACTING = (
     "__main__",
     "core/stages",
     "core/cli/*",
-    "engines/kinds",
+    "core/project",
     "engines/sample",
     "engines/megengine/engine",
     "engines/megengine/generations",

@@ -23,6 +23,12 @@ class PartVerb:
 class Parts:
     """Each place is ``module:attribute`` or ``module`` below ``megtrim``; empty: no part has it."""
 
+    engines: Mapping[str, str] = field(default_factory=dict)
+    """By kind: the class that opens a tree."""
+    program: str = ""
+    """A module: composes the command line of an engine's own program, and reads its outputs."""
+    experiments: str = ""
+    """Experiments in their order: each has a name, and says whether it searches."""
     verbs: tuple[PartVerb, ...] = ()
     stages: Mapping[str, str] = field(default_factory=dict)
     """By stage: the module of it."""

@@ -15,8 +15,11 @@ from megtrim.core.build_spec import (
     Toolchain,
     Variant,
 )
+from megtrim.core.project import ModelReader, Project
 from megtrim.engines.megengine.load_and_run import dialects
 from megtrim.engines.megengine.load_and_run.dialects import Dialect
+from megtrim.engines.megengine.load_and_run.program import LoadAndRun
+from megtrim.engines.megengine.models import reader
 from megtrim.engines.megengine.regions.header import CONTRACT, Scopes
 from megtrim.engines.megengine.source_texts import SourceTexts
 from megtrim.libs.util.errors import InputError
@@ -40,7 +43,10 @@ def find_embedded_source() -> Path:
     return find_shipped("sample_engine", "examples/sample-engine")
 
 
-class SampleEngine:
+class SampleEngine(Project):
+    title = "the sample engine"
+    model_format = "sample"
+    models: ModelReader | None = reader
     kept: tuple[str, ...] = ("sample::fail", "sample::log_line")
     kernels: tuple[str, ...] = ("src/kernels",)
     switches: tuple[Switch, ...] = MINIMUM_SIZE
@@ -56,6 +62,18 @@ class SampleEngine:
             root=source, files=files, commit=tree.commit, dirty=tree.dirty, parts=_SOURCES
         )
         self._sources = SourceTexts(self.checkout)
+
+    @staticmethod
+    def find_embedded() -> Path | None:
+        return find_embedded_source()
+
+    @staticmethod
+    def is_checkout(folder: Path) -> bool:
+        return (folder / FORCED_HEADER).is_file()
+
+    @property
+    def flags(self) -> LoadAndRun:
+        return LoadAndRun(dialect=self.dialect())
 
     def identity(self) -> EngineIdentity:
         return self.checkout.identity(KIND, GENERATION)

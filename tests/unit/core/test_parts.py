@@ -66,6 +66,9 @@ def test_what_no_part_has_is_named() -> None:
 
 
 PLACES = [
+    *PARTS.engines.values(),
+    PARTS.program,
+    PARTS.experiments,
     *(verb.place for verb in PARTS.verbs),
     *PARTS.stages.values(),
     *PARTS.preflights,

@@ -21,7 +21,7 @@ from megtrim.core.config.load import LoadedConfig
 from megtrim.core.config.model import Config
 from megtrim.core.config.scenarios import Scenario
 from megtrim.core.evidence.binding import DEVICE_LABEL
-from megtrim.engines.kinds import Engine
+from megtrim.core.project import Project
 from megtrim.libs.util.console import Console, show_time
 from megtrim.libs.util.errors import InfrastructureFailure, InputError, MegtrimError
 from megtrim.libs.util.files import sha256_file, write_atomically
@@ -132,7 +132,7 @@ class TrimRequest(Value):
 
 
 class Services(Value):
-    engine: Engine
+    engine: Project
     toolchain: Toolchain
     builder: Builder
     devices: Mapping[str, Device]

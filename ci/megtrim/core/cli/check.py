@@ -21,9 +21,9 @@ from megtrim.core.cli.session.setup import open_applications, open_engine
 from megtrim.core.config.load import LoadedConfig, load_config
 from megtrim.core.config.scenarios import all_scenarios
 from megtrim.core.parts import find_parts, load
+from megtrim.core.project import Project
 from megtrim.core.size.budgets import ending
 from megtrim.core.trim import committed_keepset
-from megtrim.engines.kinds import Engine
 from megtrim.libs.util.errors import EXIT_PASS, InputError
 from megtrim.libs.util.wording import count
 from megtrim.places.compile.projects.checkout import Checkout
@@ -76,7 +76,7 @@ def check(config: Path, engine: Path | None) -> int:
 
 
 def _find_mistakes(
-    loaded: LoadedConfig, engine: Engine, applications: dict[str, Checkout], warnings: list[str]
+    loaded: LoadedConfig, engine: Project, applications: dict[str, Checkout], warnings: list[str]
 ) -> Iterator[InputError]:
     checks: tuple[Callable[[], object], ...] = (
         lambda: expect_usable_files(loaded),

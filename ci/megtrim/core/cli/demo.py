@@ -12,10 +12,10 @@ from megtrim.core.chain.filenames import FINAL_FOLDER, VERDICT_FILE
 from megtrim.core.cli.echo import show_summary
 from megtrim.core.cli.options import examples
 from megtrim.core.cli.trim import trim
+from megtrim.core.project import find_embedded
 from megtrim.core.report.table import render_sizes
 from megtrim.core.verdict.model import Verdict, parse_verdict
 from megtrim.core.verdict.wording import DEFERRED
-from megtrim.engines.sample import find_embedded_source
 from megtrim.libs.util.errors import worst_exit_code
 from megtrim.libs.util.limits import ENDING_FILE
 
@@ -33,7 +33,7 @@ def demo(context: click.Context, /, **values: Any) -> int:
     It needs no checkout and no configuration, and takes zig, or else this machine's compiler. The
     page with the results is megtrim-out/final/index.html. A second run repeats only what changed.
     """
-    source = find_embedded_source()
+    source = find_embedded()
     out = Path(values["out"])
     if values["as_json"]:
         status: int = context.invoke(trim, config=source / CONFIG, **values)

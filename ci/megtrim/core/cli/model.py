@@ -6,8 +6,8 @@ import click
 
 from megtrim.core.cli.echo import show, show_json
 from megtrim.core.cli.options import PATH, examples, json_option
-from megtrim.engines.megengine.models.facts import describe
-from megtrim.engines.megengine.models.reader import read_model
+from megtrim.core.model_facts import describe
+from megtrim.core.project import read_any_model
 from megtrim.libs.util.files import sha256_file
 from megtrim.libs.util.strict_json import encode
 
@@ -23,7 +23,7 @@ def model() -> None:
 @json_option
 def show_model(file: Path, as_json: bool) -> None:
     """Print a model's hashes, inputs, outputs, data types and operators."""
-    facts = read_model(file)
+    facts = read_any_model(file)
     digest = sha256_file(file)
     if as_json:
         show_json({"sha256": digest, **encode(facts)})

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -25,6 +26,7 @@ from megtrim.core.cli.options import examples, json_option, running
 from megtrim.core.cli.session.setup import describe, open_session
 from megtrim.core.config.problems import suggest
 from megtrim.core.config.scenarios import all_scenarios
+from megtrim.core.model_facts import ModelFacts, describe_variable
 from megtrim.core.proof.trap_diagnosis import (
     Diagnosis,
     describe_with_rest,
@@ -34,10 +36,7 @@ from megtrim.core.proof.trap_diagnosis import (
 )
 from megtrim.core.trim.builds import applications
 from megtrim.core.trim.runs.execution import RunResult, RunSpec, run_on
-from megtrim.engines.megengine.load_and_run.arguments import check_arguments
-from megtrim.engines.megengine.models.facts import describe_variable
 from megtrim.engines.megengine.models.operators import strip_version
-from megtrim.engines.megengine.models.reader import read_model
 from megtrim.engines.megengine.regions.keepset import KeepSet
 from megtrim.engines.megengine.regions.keepset_files import read_keep_set
 from megtrim.libs.programs.application_arguments import INPUT, MODEL, OUTPUTS, THREADS, names_in
@@ -151,20 +150,25 @@ def _diagnose_failure(
         keep,
         named=named_program(program, able),
         profile=profile,
-        lacking_operators=_lacking_operators(spec.model, keep),
+        lacking_operators=_lacking_operators(_read_facts(spec.model, session), keep),
         why=why_not_kept(
             committed=session.request.options.committed, quick=session.request.options.quick
         ),
     )
 
 
-def _lacking_operators(model: Path, keep: KeepSet) -> tuple[str, ...]:
-    if keep.operators is None:
+def _read_facts(model: Path, session: Session) -> ModelFacts | None:
+    """None: only the engine can read it, or can say that it is damaged."""
+    models = session.services.engine.models
+    with suppress(InputError):
+        return models.read_model(model) if models else None
+    return None
+
+
+def _lacking_operators(facts: ModelFacts | None, keep: KeepSet) -> tuple[str, ...]:
+    if keep.operators is None or facts is None:
         return ()
-    try:
-        held = {strip_version(name) for name, _ in read_model(model).operators}
-    except InputError:
-        return ()  # a damaged model: the run itself will say so
+    held = {strip_version(name) for name, _ in facts.operators}
     return tuple(sorted(held - dict(keep.operators.operators).keys()))
 
 
@@ -185,7 +189,7 @@ def _make_spec(wanted: ProbeRequest, session: Session) -> RunSpec:
             names = ", ".join(sorted(named))
             raise InputError(msg, hint=f"a model's file, or one of the names {names}")
     if wanted.application is None:
-        _expect_known_inputs(wanted, model)
+        _expect_known_inputs(wanted, model, _read_facts(model, session))
     return RunSpec(
         program=model,
         model=model,
@@ -198,12 +202,10 @@ def _make_spec(wanted: ProbeRequest, session: Session) -> RunSpec:
     )
 
 
-def _expect_known_inputs(wanted: ProbeRequest, model: Path) -> None:
+def _expect_known_inputs(wanted: ProbeRequest, model: Path, facts: ModelFacts | None) -> None:
     """Raise InputError for a name that the model does not have; else a run fails as if trimmed."""
-    try:
-        facts = read_model(model)
-    except InputError:
-        return  # only the engine can read it, or can say that it is damaged
+    if facts is None:
+        return
     taken = [each.name for each in facts.inputs]
     for name in wanted.inputs:
         if name not in taken:
@@ -220,7 +222,8 @@ def _check_command(wanted: ProbeRequest, session: Session) -> None:
         if config.engine.target not in applications.targets(session):
             msg = f"no scenario runs {config.engine.target}, so it is not built"
             raise InputError(msg, hint=f"name an application: --application {names}")
-        check_arguments(wanted.arguments, dialect=session.services.engine.dialect(), source="probe")
+        if flags := session.services.engine.flags:
+            flags.check(wanted.arguments, source="probe")
         return
     if config.application(name) is None:
         msg = f"--application: found {name!r}, expected one of {names or 'none: there are none'}"

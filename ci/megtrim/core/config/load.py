@@ -33,6 +33,7 @@ from megtrim.core.config.references import COMPILED, find_problems, find_toolcha
 from megtrim.core.config.removed import find_key
 from megtrim.core.config.scenarios import all_scenarios, runners_alone, without_device
 from megtrim.core.config.value_types import EXPECTED, ConfigSection, HostName, Name, Serial
+from megtrim.core.parts import find_parts, load
 from megtrim.libs.util.errors import InputError
 from megtrim.libs.util.input_files import FOLDER, MISSING, kind_at, read_bytes
 from megtrim.libs.util.strict_json import show_path
@@ -66,8 +67,9 @@ Section = TypeVar("Section", bound=ConfigSection)
 
 def find_missing_files(config: Config, document: Document, folder: Path) -> Iterator[Problem]:
     engine: KeyPath = ("engine", "source")
-    if config.engine.source is None and config.engine.kind == "megengine":
-        expected = "the folder of a MegEngine checkout (or --engine PATH)"
+    kind = load(find_parts().engines[config.engine.kind], "engines")
+    if config.engine.source is None and kind.find_embedded() is None:
+        expected = f"the folder of a {kind.title} checkout (or --engine PATH)"
         yield document.problem(engine, "nothing", expected)
     folders = {engine: (config.engine.source, "engine's source (or --engine PATH)")} | {
         ("applications", i, "source"): (each.source, "application's source")

@@ -23,6 +23,7 @@ from megtrim.core.config.value_types import (
     Day,
     DurationS,
     EmulatedCpu,
+    EngineKind,
     Export,
     FilePath,
     FilePaths,
@@ -119,7 +120,7 @@ DEFAULT_TARGET = "load_and_run"
 class EngineConfig(ConfigSection):
     """The engine that is trimmed."""
 
-    kind: Literal["megengine", "sample"]
+    kind: EngineKind
     """megengine: a checkout of MegEngine. sample: the small engine that comes with megtrim."""
     source: FilePath | None = None
     """Folder of the engine's source. Needed for megengine; the sample engine brings its own."""

@@ -18,8 +18,8 @@ from megtrim.core.config.value_types import (
     TimeoutS,
     Whole,
 )
+from megtrim.core.timing.catalogue import BASELINE, list_experiments
 from megtrim.core.timing.spec import FEWEST_ROUNDS, MOST_ROUNDS, ContestBudget, Criterion
-from megtrim.engines.megengine.experiments import BASELINE, EXPERIMENTS
 
 _RECIPE = "recipe-"
 
@@ -73,7 +73,7 @@ class PerfConfig(ConfigSection):
         every = self.experiments is None and not wanted
         if wanted:
             wanted.add(BASELINE)
-        return tuple(each.name for each in EXPERIMENTS if every or each.name in wanted)
+        return tuple(each.name for each in list_experiments() if every or each.name in wanted)
 
     @property
     def criterion(self) -> Criterion:

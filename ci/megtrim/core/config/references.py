@@ -18,7 +18,7 @@ from megtrim.core.config.model import (
 from megtrim.core.config.problems import KeyPath, Problem, closest, listing, show
 from megtrim.core.config.units import LARGEST_BYTES
 from megtrim.core.config.value_types import Limit, Requirement
-from megtrim.engines.megengine.experiments import EXPERIMENTS
+from megtrim.core.timing.catalogue import list_experiments
 from megtrim.libs.elf.components import is_component, list_components
 from megtrim.libs.programs import application_arguments
 from megtrim.libs.util.errors import InputError
@@ -453,7 +453,7 @@ def _check_perf(config: Config, document: Document) -> Mistakes:
     perf = config.perf
     scenarios = [f"{m.name}/{s.name}" for m in config.models for s in m.scenarios]
     known = {
-        "experiments": ([each.name for each in EXPERIMENTS], "`megtrim perf list` prints"),
+        "experiments": ([each.name for each in list_experiments()], "`megtrim perf list` prints"),
         "scenarios": (scenarios, ""),
         "classes": ([cpu_class.name for cpu_class in config.classes], ""),
     }

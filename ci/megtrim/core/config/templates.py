@@ -7,7 +7,6 @@ import posixpath
 import re
 from collections.abc import Sequence
 from pathlib import PurePath
-from typing import Literal
 
 from megtrim.core.config.config_id import DEFAULT_CONFIG, NAME_PATTERN
 from megtrim.libs.util.errors import InputError
@@ -127,7 +126,7 @@ class StarterModel(Value):
 
 
 def starter(
-    kind: Literal["megengine", "sample"],
+    kind: str,
     *,
     source: str = "",
     toolchain: str = "auto",

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, Final, TypeVar
 
 from pydantic import (
     BaseModel,
@@ -23,11 +23,13 @@ from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 from megtrim.core.config import units
 from megtrim.core.config.config_id import NAME_PATTERN, TOOLCHAIN_PATTERN
 from megtrim.core.config.units import GROUPED, LARGEST_BYTES, LARGEST_DURATION_S, GrowthLimit
+from megtrim.core.parts import find_parts
 from megtrim.libs.util import environment
 from megtrim.libs.util.errors import InputError
 from megtrim.libs.util.value import Value
 
 EXPECTED = "expected"
+_NO_CHOICE: Final = "literal_error"
 TEXT_EXPECTED = "text (in quotes where it looks like something else)"
 LONGEST_NAME = 200
 _LONGEST_TEXT = 4096
@@ -149,6 +151,26 @@ class Form:
         except (InputError, ValueError):
             pass
         raise make_value_error(self.expected)
+
+
+class _HandedIn:
+    """One of the kinds of engine that parts hand in."""
+
+    def __get_pydantic_core_schema__(self, _source: object, _handler: object) -> CoreSchema:
+        return core_schema.no_info_plain_validator_function(self._read)
+
+    def __get_pydantic_json_schema__(self, _core: object, _handler: object) -> dict[str, Any]:
+        return {"enum": list(find_parts().engines), "type": "string"}
+
+    def _read(self, value: object) -> str:
+        kinds = find_parts().engines
+        if isinstance(value, str) and value in kinds:
+            return value
+        expected = {"expected": ", ".join(f"'{kind}'" for kind in kinds)}
+        raise PydanticCustomError(_NO_CHOICE, "{expected}", expected)
+
+
+EngineKind = Annotated[str, _HandedIn()]
 
 
 def _option_value(value: object) -> str | bool | int:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from megtrim.core.build_spec import Variant
 from megtrim.core.checks.statuses import ScenarioStatus
+from megtrim.core.project import find_program
 from megtrim.core.proof.results import VerificationOutcome
 from megtrim.core.proof.trap_diagnosis import (
     Diagnosis,
@@ -20,7 +21,6 @@ from megtrim.core.proof.trap_diagnosis import (
     why_not_kept,
 )
 from megtrim.core.trim.runs.execution import RunResult, RunSpec, run_on
-from megtrim.engines.megengine.load_and_run.dump import parse_dump
 from megtrim.engines.megengine.regions.keepset import KeepSet
 from megtrim.libs.programs import app_outputs
 from megtrim.libs.programs.arrays import Comparison, compare, refusal
@@ -207,8 +207,9 @@ def compare_outputs(
 def _judged_dump(
     name: str, plain: RunResult, reduced: RunResult, tolerance: Tolerance
 ) -> tuple[int, Comparison, str | None]:
-    expected = parse_dump(plain.outputs[name], name=name, source=f"plain output {name}")
-    actual = parse_dump(reduced.outputs[name], name=name, source=f"reduced output {name}")
+    parse = find_program().parse_dump
+    expected = parse(plain.outputs[name], name=name, source=f"plain output {name}")
+    actual = parse(reduced.outputs[name], name=name, source=f"reduced output {name}")
     return len(expected.data), compare(expected, actual, tolerance), refusal(expected, tolerance)
 
 

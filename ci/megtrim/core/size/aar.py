@@ -2,10 +2,11 @@
 
 from megtrim.core.chain.result_store import StageFolder
 from megtrim.core.chain.session import Session, binary
+from megtrim.core.project import find_library
 from megtrim.core.size.aar_format import AndroidTarget, make_aar, make_part, parse_target
 from megtrim.libs.util.errors import InputError
 from megtrim.libs.util.value import Value
-from megtrim.places.compile.public_files import find_library, list_public_files
+from megtrim.places.compile.public_files import list_public_files
 
 
 class PlannedAar(Value):

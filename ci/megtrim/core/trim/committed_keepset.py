@@ -15,8 +15,8 @@ from megtrim.core.checks.invocation import suggest_for_keep_set, suggest_for_oth
 from megtrim.core.checks.statuses import CheckKind, CheckStatus
 from megtrim.core.config.load import LoadedConfig
 from megtrim.core.config.scenarios import all_scenarios
+from megtrim.core.project import Project
 from megtrim.core.trim.runs.scenario_runs import bind
-from megtrim.engines.kinds import Engine
 from megtrim.engines.megengine.regions.keepset import (
     KeepSet,
     ScenarioRecord,
@@ -45,7 +45,7 @@ from megtrim.libs.util.wording import count
 _TRIM = ("trim",)
 
 
-def read_committed(loaded: LoadedConfig, engine: Engine) -> KeepSet:
+def read_committed(loaded: LoadedConfig, engine: Project) -> KeepSet:
     """Raises InputError where there is none, one of another generation of midout's header, or one
     without regions where they are trimmed.
     """
@@ -83,7 +83,7 @@ def list_retrained(session: Session) -> tuple[str, ...]:
     )
 
 
-def expect_fitting(loaded: LoadedConfig, engine: Engine) -> None:
+def expect_fitting(loaded: LoadedConfig, engine: Project) -> None:
     """Refuse what a pull request would be red for, whatever its code does."""
     shown = str(loaded.config.keep_set)
     keep = read_committed(loaded, engine)

@@ -14,6 +14,7 @@ from megtrim.core.checks.check import Check
 from megtrim.core.checks.invocation import LOOK_AT_DEVICE
 from megtrim.core.checks.statuses import CheckKind, CheckStatus, Contradiction
 from megtrim.core.config.problems import Place
+from megtrim.core.timing.catalogue import list_experiments
 from megtrim.core.timing.spec import PerformanceStatus, TimeStage
 from megtrim.core.timing.times import (
     RatioResult,
@@ -22,7 +23,6 @@ from megtrim.core.timing.times import (
     StageTime,
     ratio_with_interval,
 )
-from megtrim.engines.megengine.experiments import EXPERIMENTS
 from megtrim.libs.history.entries import parse_time
 from megtrim.libs.util.value import Value
 
@@ -61,7 +61,6 @@ _SEARCHES = (
     "each of its processes searches, so they are few: measure an experiment that searches once "
     "and then reads a cache or a dumped model"
 )
-_SEARCHING = {each.name for each in EXPERIMENTS if each.measured.searches}
 
 
 class VariantTime(Value):
@@ -247,11 +246,12 @@ def expect_latency_checks(performance: Performance, statuses: Mapping[str, Check
 def performance_checks(
     performance: Performance, *, start: Place, places: Mapping[str, Place]
 ) -> Iterator[Check]:
+    searches = {each.name for each in list_experiments() if each.searches}
     for row in performance.all_rows:
         place = places.get(row.scenario, start)
         status = check_status(row.status, performance.inconclusive)
         urgent = status not in (CheckStatus.PASS, CheckStatus.SKIPPED)
-        searching = isinstance(row, PerformanceRow) and row.experiment in _SEARCHING
+        searching = isinstance(row, PerformanceRow) and row.experiment in searches
         hint = _HINTS.get(row.status, "")
         if searching and row.status is PerformanceStatus.INCONCLUSIVE:
             hint = _SEARCHES

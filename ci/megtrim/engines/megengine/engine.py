@@ -7,7 +7,7 @@ import re
 import shlex
 import sys
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from megtrim.core.build_spec import (
@@ -21,6 +21,8 @@ from megtrim.core.build_spec import (
     Toolchain,
     Variant,
 )
+from megtrim.core.project import ModelReader, Project
+from megtrim.engines.megengine import generations
 from megtrim.engines.megengine.generations import (
     MODES_FILE,
     MODES_TAG,
@@ -29,6 +31,8 @@ from megtrim.engines.megengine.generations import (
     quirk_options,
 )
 from megtrim.engines.megengine.load_and_run.dialects import Dialect
+from megtrim.engines.megengine.load_and_run.program import LoadAndRun
+from megtrim.engines.megengine.models import reader
 from megtrim.engines.megengine.regions.header import CONTRACT, Scopes
 from megtrim.engines.megengine.source_texts import SourceTexts
 from megtrim.libs.util.errors import InputError
@@ -206,7 +210,11 @@ def describe_library(
     )
 
 
-class MegEngine:
+class MegEngine(Project):
+    title = "MegEngine"
+    clone = "git clone https://github.com/MegEngine/MegEngine"
+    model_format = "mge"
+    models: ModelReader | None = reader
     kept: tuple[str, ...] = _KEPT
     kernels: tuple[str, ...] = _KERNELS
     switches: tuple[Switch, ...] = tuple(Switch)
@@ -220,6 +228,22 @@ class MegEngine:
         self._refuse_missing_submodules()
         self._sources = SourceTexts(self.checkout)
         self._refuse_what_cannot_be_trimmed()
+
+    @staticmethod
+    def is_checkout(folder: Path) -> bool:
+        return generations.is_checkout(folder)
+
+    @staticmethod
+    def find_checkouts(folder: Path) -> tuple[Path, ...]:
+        return generations.find_checkouts(folder)
+
+    @staticmethod
+    def list_submodules(files: Collection[str], listed: Collection[str]) -> tuple[str, ...]:
+        return generations.needed_submodules(files, listed)
+
+    @property
+    def flags(self) -> LoadAndRun:
+        return LoadAndRun(dialect=self.dialect())
 
     def identity(self) -> EngineIdentity:
         return self.checkout.identity(KIND, self.generation.number)

@@ -113,6 +113,10 @@ class Experiment(Value):
         return self.steps[-1]
 
     @property
+    def searches(self) -> bool:
+        return self.measured.searches
+
+    @property
     def changes(self) -> tuple[TimeStage, ...]:
         return tuple(each for each in TimeStage if each in (*self.slower, *self.faster))
 

@@ -8,6 +8,7 @@ x86 leaves out ``--warmup-iter 2``, which its own text calls necessary for fake-
 from collections.abc import Iterable
 from dataclasses import replace
 
+from megtrim.core.timing.catalogue import BASELINE
 from megtrim.core.timing.spec import TimeStage
 from megtrim.engines.megengine.experiment import (
     FAKE_WARMUPS,
@@ -22,8 +23,6 @@ from megtrim.engines.megengine.experiment import (
 from megtrim.engines.megengine.load_and_run.arguments import Flag
 from megtrim.libs.programs.parity import EXACT
 from megtrim.libs.util.errors import InputError
-
-BASELINE = "baseline"
 
 _PREPARE = TimeStage.PREPARE
 _WARMUP = TimeStage.WARM_UP

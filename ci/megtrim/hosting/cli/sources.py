@@ -20,7 +20,8 @@ from megtrim.core.config.config_id import split
 from megtrim.core.config.document import LARGEST_FILE_BYTES, parse_document
 from megtrim.core.config.problems import ConfigError
 from megtrim.core.evidence.fields import EarlyExit
-from megtrim.engines import kinds as engine_kinds
+from megtrim.core.parts import find_parts
+from megtrim.core.project import find_kind
 from megtrim.hosting.github.runner import write_output
 from megtrim.libs.util.errors import EXIT_PASS, InfrastructureFailure, InputError, MegtrimError
 from megtrim.libs.util.input_files import read_bytes
@@ -131,7 +132,6 @@ def _fetch(request: FetchRequest, config: str, submodules: str) -> None:
 
 
 def _list_needed(work: SourceFetch, kind: str, engine: PurePosixPath) -> list[PurePosixPath]:
-    needed = engine_kinds.SUBMODULES.get(kind)
     place, tree = work.holder(engine)
     inside = engine.relative_to(place)
 
@@ -140,8 +140,9 @@ def _list_needed(work: SourceFetch, kind: str, engine: PurePosixPath) -> list[Pu
         return [str(path.relative_to(inside)) for path in paths if path.is_relative_to(inside)]
 
     links = below(tuple(tree.links))
-    if needed is None or not links:
+    if kind not in find_parts().engines or not links:
         return []
+    needed = find_kind(kind).list_submodules
     return [engine / name for name in needed(below(tree.files), links)]
 
 

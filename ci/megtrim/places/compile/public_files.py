@@ -1,10 +1,9 @@
 """What of an engine's tree a release and an AAR hold: headers and licences, as they are there."""
 
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from pathlib import PurePosixPath
 
-from megtrim.core.build_spec import HEADERS, LICENCES, EngineLibrary, Linkage, Toolchain
-from megtrim.engines.kinds import Engine
+from megtrim.core.build_spec import HEADERS, LICENCES, EngineLibrary
 from megtrim.places.compile.projects.checkout import Checkout
 
 _HEADER_SUFFIXES = frozenset({".h", ".hh", ".hpp", ".inc", ".inl"})
@@ -26,18 +25,6 @@ _SOURCE_SUFFIXES = _HEADER_SUFFIXES | {
     ".ts",
 }
 _LICENCE_NAMES = ("LICENSE", "LICENCE", "COPYING", "COPYRIGHT", "NOTICE", "PATENTS")
-
-
-def find_library(
-    engine: Engine, toolchain: Toolchain, shared: Collection[str]
-) -> EngineLibrary | None:
-    """Return the library for applications if it is one of the ``shared`` ones. Raises InputError
-    if there are some, and the engine has no such library.
-    """
-    if not shared:
-        return None
-    library = engine.library(Linkage.SHARED, toolchain)
-    return library if library.file in shared else None
 
 
 def list_public_files(checkout: Checkout, library: EngineLibrary | None) -> dict[str, str]:

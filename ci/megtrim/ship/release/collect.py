@@ -21,6 +21,7 @@ from megtrim.core.chain.result_store import StageFolder
 from megtrim.core.chain.session import Session
 from megtrim.core.config.scenarios import all_scenarios
 from megtrim.core.functions import rest
+from megtrim.core.project import find_library
 from megtrim.core.size.baseline import dump_sizes, parse_sizes
 from megtrim.core.size.references import stage as references
 from megtrim.core.trim.builds.links import locate_named
@@ -29,7 +30,7 @@ from megtrim.core.verdict.model import parse_verdict
 from megtrim.engines.megengine.models.reader import digest_model_graph
 from megtrim.libs.util.errors import InputError
 from megtrim.libs.util.files import sha256_file
-from megtrim.places.compile.public_files import find_library, list_public_files
+from megtrim.places.compile.public_files import list_public_files
 from megtrim.ship.crashes.program import dump_left_out
 from megtrim.ship.crashes.trimmed_programs import read_program
 from megtrim.ship.release.aar import CONFIG_PATH, collect_aar, explain_missing, render_config

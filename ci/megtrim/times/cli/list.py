@@ -15,10 +15,12 @@ from megtrim.core.cli.environment import open_processes
 from megtrim.core.cli.options import PATH, engine_option, examples, json_option
 from megtrim.core.cli.session.setup import find_toolchain, open_engine
 from megtrim.core.config.load import load_config
+from megtrim.core.timing.catalogue import BASELINE
 from megtrim.core.timing.spec import FEWEST_ROUNDS, SEARCH_ROUNDS, ContestBudget
 from megtrim.engines.megengine.experiment import Experiment
-from megtrim.engines.megengine.experiments import BASELINE, find_experiments
+from megtrim.engines.megengine.experiments import find_experiments
 from megtrim.engines.megengine.load_and_run.dialects import LITE
+from megtrim.engines.megengine.load_and_run.program import find_dialect
 from megtrim.engines.megengine.models.reader import read_model
 from megtrim.libs.util.errors import InfrastructureFailure, InputError
 from megtrim.libs.util.strict_json import encode
@@ -157,7 +159,7 @@ def look_around(config: Path | None, engine_source: Path | None) -> Surroundings
         notes.append(f"the architecture is not known: {problem.message}")
     here = all(device.kind in _HERE for device in loaded.config.devices)
     usual = Situation(
-        dialect=open_engine(loaded, processes).dialect(),
+        dialect=find_dialect(open_engine(loaded, processes).flags),
         architecture=machine,
         # Those of this machine, if no experiment may run on another one.
         cpu_features=read_cpu_features() if machine == platform.machine() and here else None,

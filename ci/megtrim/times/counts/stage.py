@@ -34,6 +34,7 @@ from megtrim.core.trim.builds.links import locate_named
 from megtrim.core.trim.runs.execution import RunSpec, run_on
 from megtrim.core.trim.runs.scenario_runs import cache_of, make_run_spec, scenario_of
 from megtrim.engines.megengine.load_and_run.arguments import flags, render_flags, set_flag
+from megtrim.engines.megengine.load_and_run.program import find_dialect
 from megtrim.libs.elf.layout import segments
 from megtrim.libs.elf.symbol_table import read_linked, read_table
 from megtrim.libs.programs.exit_status import RunOutcome, ending, error_message
@@ -298,7 +299,7 @@ def _make_spec(scenario: Scenario, session: Session, program: Path) -> RunSpec:
 
 
 def _ask(made: RunSpec, session: Session, *values: tuple[str, str]) -> RunSpec:
-    dialect = session.services.engine.dialect()
+    dialect = find_dialect(session.services.engine.flags)
     given = flags(made.arguments, dialect=dialect, source="scenario")
     for name, value in values:
         given = set_flag(given, name, value)

@@ -7,11 +7,12 @@ from megtrim.core.chain.graph import BASE, PLAIN, Task
 from megtrim.core.chain.session import Session
 from megtrim.core.checks.check import DeviceIdentity
 from megtrim.core.config.scenarios import Scenario
+from megtrim.core.timing.catalogue import BASELINE
 from megtrim.core.timing.spec import FEWEST_ROUNDS, SEARCH_ROUNDS, Criterion
 from megtrim.core.trim.builds import applications
 from megtrim.core.trim.runs.scenario_runs import cache_of, scenario_of
 from megtrim.engines.megengine.experiment import CacheUse, Experiment, Step
-from megtrim.engines.megengine.experiments import BASELINE, find_experiments
+from megtrim.engines.megengine.experiments import find_experiments
 from megtrim.engines.megengine.load_and_run.arguments import (
     Flag,
     ProgramArguments,
@@ -19,6 +20,7 @@ from megtrim.engines.megengine.load_and_run.arguments import (
     flags,
     render_flags,
 )
+from megtrim.engines.megengine.load_and_run.program import find_dialect
 from megtrim.engines.megengine.models.reader import read_model
 from megtrim.libs.programs.parity import EXACT, Tolerance
 from megtrim.libs.util.errors import InputError
@@ -82,7 +84,7 @@ def look_at(scenario: Scenario, session: Session, *, here: bool = True) -> Situa
         data_type = None  # a format that only the engine reads
     kind = session.services.device(scenario).kind if here else ""
     return Situation(
-        dialect=session.services.engine.dialect(),
+        dialect=find_dialect(session.services.engine.flags),
         architecture=machine,
         cpu_features=read_device_features(kind, machine) if here else None,
         data_type=data_type,
@@ -184,7 +186,7 @@ def _plan_experiment(
 
 def _plan_trimming(scenario: Scenario, variant: str, session: Session) -> Contest:
     cached = scenario.settings.algo_cache is not None or scenario.searches
-    dialect = session.services.engine.dialect()
+    dialect = find_dialect(session.services.engine.flags)
     own, warmups = drop_counts(own_flags(scenario, session))
     counts = (Flag("warmup_iter", str(warmups)), Flag("iter", str(ITERATIONS)))
 
@@ -208,7 +210,7 @@ def _plan_trimming(scenario: Scenario, variant: str, session: Session) -> Contes
 
 
 def own_flags(scenario: Scenario, session: Session) -> tuple[Flag, ...]:
-    dialect = session.services.engine.dialect()
+    dialect = find_dialect(session.services.engine.flags)
     return flags(scenario.settings.args, dialect=dialect, source=scenario.id)
 
 

@@ -22,6 +22,7 @@ from megtrim.engines.megengine.load_and_run.arguments import (
     without,
 )
 from megtrim.engines.megengine.load_and_run.dialects import Dialect
+from megtrim.engines.megengine.load_and_run.program import find_dialect
 from megtrim.engines.megengine.models.reader import read_model
 from megtrim.libs.programs import application_arguments, npy
 from megtrim.libs.programs.app_outputs import NPY
@@ -35,7 +36,9 @@ def near(scenario: Scenario, session: Session) -> tuple[Neighbour, ...]:
     changes = [
         change for change in NpyMutation if _mutate_inputs(scenario, session.request, change)
     ]
-    return neighbours(scenario, dialect=session.services.engine.dialect(), changes=changes)
+    return neighbours(
+        scenario, dialect=find_dialect(session.services.engine.flags), changes=changes
+    )
 
 
 def order_of(

@@ -1,6 +1,7 @@
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -188,7 +189,7 @@ def opened(folder: Path) -> Session:
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(text, encoding="utf-8")
     files = {name: digest_of(folder / name) or "" for name in FILES}
-    engine = SimpleNamespace(checkout=Checkout(root=folder, files=files, commit="", dirty=()))
+    engine: Any = SimpleNamespace(checkout=Checkout(root=folder, files=files, commit="", dirty=()))
     made, _ = open_session(folder)
     return replace(made, services=replace(made.services, engine=engine))
 

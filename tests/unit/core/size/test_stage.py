@@ -49,7 +49,7 @@ def opened(
     (folder / "megtrim.yaml").write_text(CONFIG + more, encoding="utf-8")
     loaded = load_config(folder / "megtrim.yaml")
     now = changed(made, loaded=loaded, committed=committed, **fields)
-    engine = SimpleNamespace(checkout=Checkout(root=folder, files={}, commit="", dirty=()))
+    engine: Any = SimpleNamespace(checkout=Checkout(root=folder, files={}, commit="", dirty=()))
     toolchain: Any = SimpleNamespace(kind="host", target="", version="")
     now = replace(now, services=replace(now.services, engine=engine, toolchain=toolchain))
     every = {task.id: task for task in tasks(loaded.config, committed=committed)}

@@ -2,6 +2,7 @@ from dataclasses import replace
 
 import pytest
 
+from megtrim.core.timing.catalogue import BASELINE
 from megtrim.core.timing.spec import TimeStage
 from megtrim.engines.megengine.experiment import (
     Backend,
@@ -11,7 +12,7 @@ from megtrim.engines.megengine.experiment import (
     ModelFile,
     Step,
 )
-from megtrim.engines.megengine.experiments import BASELINE, EXPERIMENTS, find_experiments
+from megtrim.engines.megengine.experiments import EXPERIMENTS, find_experiments
 from megtrim.engines.megengine.load_and_run.arguments import Flag, flags
 from megtrim.engines.megengine.load_and_run.dialects import LITE, SDK, Dialect
 from megtrim.libs.util.errors import InputError

@@ -18,9 +18,9 @@ from megtrim.core.checks.invocation import Options
 from megtrim.core.cli.session.origin import find_top
 from megtrim.core.cli.session.preflight import list_written_files
 from megtrim.core.config.load import LoadedConfig
+from megtrim.core.project import find_kind
 from megtrim.engines.megengine.regions.keepset import KeepSet
 from megtrim.engines.megengine.regions.keepset_files import find_files, read_folder, read_keep_set
-from megtrim.engines.sample import find_embedded_source
 from megtrim.libs.util.errors import InputError
 from megtrim.libs.util.process import ProcessRunner
 from megtrim.places.compile.projects.checkout import Checkout, digest_of
@@ -48,8 +48,9 @@ def gather(
         gathered.add(path)
     built_with = {f"toolchain {label}": value for label, value in toolchain.identity().items()}
     built_with["megtrim"] = f"{origin.megtrim} {code_digest()[:12]}"
+    embedded = find_kind(loaded.config.engine.kind).find_embedded()
     for tree in trees:
-        if tree.root.resolve() == find_embedded_source().resolve():
+        if embedded is not None and tree.root.resolve() == embedded.resolve():
             built_with["embedded engine"] = tree.digest
         else:
             gathered.add_tree(tree)

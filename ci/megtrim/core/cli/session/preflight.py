@@ -11,20 +11,8 @@ from megtrim.core.config.load import LoadedConfig
 from megtrim.core.config.model import ModelConfig, ScenarioConfig
 from megtrim.core.config.problems import ConfigError, KeyPath, Problem, closest, listing
 from megtrim.core.config.scenarios import all_scenarios
-from megtrim.engines.kinds import Engine
-from megtrim.engines.megengine.load_and_run.arguments import INPUT_SUFFIXES, check_arguments
-from megtrim.engines.megengine.models.facts import (
-    ModelFacts,
-    UnknownFormat,
-    Variable,
-    describe_variable,
-)
-from megtrim.engines.megengine.models.reader import (
-    load_needs,
-    load_operator_json,
-    read_model,
-    read_whole,
-)
+from megtrim.core.model_facts import ModelFacts, UnknownFormat, Variable, describe_variable
+from megtrim.core.project import FlagDialect, Project, find_kind
 from megtrim.libs.programs import npy
 from megtrim.libs.programs.app_outputs import NPY
 from megtrim.libs.util.errors import InputError
@@ -43,7 +31,7 @@ _SET_BY_MEGTRIM: Mapping[str, str] = {
 _Read = Callable[[Path, str], None]
 
 
-def expect_known_options(loaded: LoadedConfig, engine: Engine) -> None:
+def expect_known_options(loaded: LoadedConfig, engine: Project) -> None:
     problems = tuple(
         _problem(
             loaded, ("engine", "cmake", name), "an option that megtrim sets", _SET_BY_MEGTRIM[name]
@@ -53,11 +41,13 @@ def expect_known_options(loaded: LoadedConfig, engine: Engine) -> None:
     )
     if problems:
         raise ConfigError(problems, hint="take it out of engine.cmake")
-    dialect = engine.dialect()
+    flags = engine.flags
+    if flags is None:
+        return
     for scenario in all_scenarios(loaded.config):
         if scenario.settings.application is None:
             source = f"{loaded.where(*scenario.path)}: {scenario.id}"
-            check_arguments(scenario.settings.args, dialect=dialect, source=source)
+            flags.check(scenario.settings.args, source=source)
 
 
 def expect_usable_files(loaded: LoadedConfig) -> None:
@@ -97,26 +87,30 @@ def list_written_files(loaded: LoadedConfig) -> set[Path]:
 
 
 def _named_files(loaded: LoadedConfig) -> Iterator[tuple[KeyPath, Path, _Read]]:
+    models = find_kind(loaded.config.engine.kind).models
+
+    def read_whole(path: Path, shown: str) -> None:
+        if models is None:
+            _open(path, shown)
+        else:
+            models.read_whole(path, source=shown)
+
+    def read_operators(path: Path, shown: str) -> None:
+        if models is not None:
+            models.load_operator_json(path, shown=shown)
+
     for at, model in enumerate(loaded.config.models):
         keys: KeyPath = ("models", at)
-        yield (*keys, "file"), model.file, _read_whole
-        yield from (((*keys, "also", i), each, _read_whole) for i, each in enumerate(model.also))
+        yield (*keys, "file"), model.file, read_whole
+        yield from (((*keys, "also", i), each, read_whole) for i, each in enumerate(model.also))
         for number, info in enumerate(model.strip_info):
-            yield (*keys, "strip_info", number), info, _read_operators
+            yield (*keys, "strip_info", number), info, read_operators
         for number, scenario in enumerate(model.scenarios):
             own = (*keys, "scenarios", number)
             for name, file in scenario.inputs.items():
                 yield (*own, "inputs", name), file, _open
             if scenario.algo_cache is not None:
                 yield (*own, "algo_cache"), scenario.algo_cache, _open
-
-
-def _read_whole(path: Path, shown: str) -> None:
-    read_whole(path, source=shown)
-
-
-def _read_operators(path: Path, shown: str) -> None:
-    load_operator_json(path, shown=shown)
 
 
 def _open(path: Path, shown: str) -> None:
@@ -167,12 +161,13 @@ def _speaks_of(folder: str, tree: Checkout) -> bool:
 _HINT = "`megtrim model show FILE` prints what a model takes"
 
 
-def expect_runnable_models(loaded: LoadedConfig, engine: Engine) -> tuple[str, ...]:
+def expect_runnable_models(loaded: LoadedConfig, engine: Project) -> tuple[str, ...]:
     """All mistakes are reported at once; what only the engine can read passes."""
     problems = []
     warnings = []
+    flags = engine.flags
     for at, model in enumerate(loaded.config.models):
-        facts = _read_facts(loaded, model)
+        facts = _read_facts(loaded, engine, model)
         if facts is None:
             continue
         keys: KeyPath = ("models", at)
@@ -183,13 +178,13 @@ def expect_runnable_models(loaded: LoadedConfig, engine: Engine) -> tuple[str, .
             problems.append(_problem(loaded, (*keys, "file"), found, expected))
             continue
         for number, scenario in enumerate(model.scenarios):
-            if scenario.application is not None:
+            if flags is None or scenario.application is not None:
                 continue
             own = (*keys, "scenarios", number)
-            problems += _input_problems(loaded, own, model, scenario, facts)
+            problems += _input_problems(loaded, own, (model, scenario), facts, flags)
             absent = (input_ for input_ in facts.inputs if input_.name not in scenario.inputs)
             missing = ", ".join(map(describe_variable, absent))
-            if missing and engine.dialect().literal:
+            if missing and flags.needs_inputs:
                 expected = f"{missing}: this engine runs the model only with its inputs"
                 problems.append(_problem(loaded, own, "no file for an input", expected))
             elif missing:
@@ -201,21 +196,25 @@ def expect_runnable_models(loaded: LoadedConfig, engine: Engine) -> tuple[str, .
     return tuple(warnings)
 
 
-def _read_facts(loaded: LoadedConfig, model: ModelConfig) -> ModelFacts | None:
+def _read_facts(loaded: LoadedConfig, engine: Project, model: ModelConfig) -> ModelFacts | None:
+    models = engine.models
+    if models is None:
+        return None
     if not trims_plain_build(loaded.config):
-        load_needs(model.file, model.strip_info, folder=loaded.folder)
+        models.gather_needs([(model.name, model.file, model.strip_info)], folder=loaded.folder)
     with suppress(UnknownFormat):
-        return read_model(loaded.resolve(model.file), shown=str(model.file))
+        return models.read_model(loaded.resolve(model.file), shown=str(model.file))
     return None
 
 
 def _input_problems(
     loaded: LoadedConfig,
     keys: KeyPath,
-    model: ModelConfig,
-    scenario: ScenarioConfig,
+    asked: tuple[ModelConfig, ScenarioConfig],
     facts: ModelFacts,
+    flags: FlagDialect,
 ) -> Iterator[Problem]:
+    model, scenario = asked
     taken: Mapping[str, Variable] = {input_.name: input_ for input_ in facts.inputs}
     for name, file in scenario.inputs.items():
         own = (*keys, "inputs", name)
@@ -224,8 +223,8 @@ def _input_problems(
             found = f"an input that {model.file} does not have"
             suggestion = closest(name, taken)
             yield _problem(loaded, own, found, f"one of its inputs: {has}", suggestion)
-        elif file.suffix not in INPUT_SUFFIXES:
-            ends = f"a file whose name ends in {listing(INPUT_SUFFIXES)}"
+        elif file.suffix not in flags.input_suffixes:
+            ends = f"a file whose name ends in {listing(flags.input_suffixes)}"
             yield _problem(loaded, own, str(file), ends)
         elif file.suffix == NPY:
             variable = taken[name]

@@ -51,13 +51,11 @@ from megtrim.core.cli.session.preflight import (
 from megtrim.core.config.load import LoadedConfig, load_config
 from megtrim.core.evidence.evidence import JobPurpose, read_brought
 from megtrim.core.parts import find_parts, load
+from megtrim.core.project import Project, find_kind
 from megtrim.core.size import stage as size
 from megtrim.core.trim import committed_keepset
 from megtrim.core.trim.builds import applications, size_options, switches, variants
 from megtrim.core.trim.results import BuildResult, ReduceResult
-from megtrim.engines import kinds as engine_kinds
-from megtrim.engines.kinds import Engine
-from megtrim.engines.sample import find_embedded_source
 from megtrim.libs.util.console import Console
 from megtrim.libs.util.environment import describe_ignored
 from megtrim.libs.util.errors import InputError
@@ -259,11 +257,15 @@ def find_toolchain(loaded: LoadedConfig, processes: ProcessRunner) -> Toolchain:
     return toolchain_kinds.find(loaded.config.toolchain, processes, relocations, emulated=emulated)
 
 
-def open_engine(loaded: LoadedConfig, processes: ProcessRunner) -> Engine:
+def open_engine(loaded: LoadedConfig, processes: ProcessRunner) -> Project:
     config = loaded.config.engine
-    source = find_embedded_source() if config.source is None else loaded.resolve(config.source)
+    kind = find_kind(config.kind)
+    source = kind.find_embedded() if config.source is None else loaded.resolve(config.source)
+    if source is None:
+        msg = f"{loaded.where('engine')}: an engine of kind {config.kind} needs a source"
+        raise InputError(msg, hint="set engine.source, or pass --engine PATH")
     keep_set = loaded.resolve(loaded.config.keep_set)
-    return engine_kinds.KINDS[config.kind](source, processes, keep_set)
+    return kind(source, processes, keep_set)
 
 
 def open_applications(loaded: LoadedConfig, processes: ProcessRunner) -> dict[str, Checkout]:

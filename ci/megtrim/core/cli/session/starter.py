@@ -6,7 +6,6 @@ import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path, PurePosixPath
-from typing import Literal
 
 from megtrim.core.cli.session.preflight import read_npy_header
 from megtrim.core.config.config_id import DEFAULT_CONFIG, choose
@@ -21,10 +20,8 @@ from megtrim.core.config.templates import (
     name_keep_set,
     starter,
 )
-from megtrim.engines import sample
-from megtrim.engines.megengine.generations import find_checkouts, is_checkout
-from megtrim.engines.megengine.models.facts import ModelFacts, Variable, describe_variable
-from megtrim.engines.megengine.models.reader import read_model
+from megtrim.core.model_facts import ModelFacts, Variable, describe_variable
+from megtrim.core.project import find_kind, find_kinds, read_any_model
 from megtrim.libs.programs import npy
 from megtrim.libs.programs.app_outputs import NPY
 from megtrim.libs.util.errors import NO_ROOM, InputError
@@ -33,7 +30,6 @@ from megtrim.libs.util.input_files import kind_at, read_text
 from megtrim.libs.util.value import Value
 
 _SAMPLE = "sample"
-_CLONE = "git clone https://github.com/MegEngine/MegEngine"
 _NOT_IN_A_NAME = re.compile(r"[^A-Za-z0-9_]+")
 
 
@@ -59,7 +55,7 @@ def plan_starter(models: Sequence[Path], config: Path, engine: Path | None = Non
     if not models:
         msg = "found no model, expected at least one to trim for"
         raise InputError(msg, hint="`megtrim init MODEL...`")
-    facts = {path: read_model(path) for path in models}
+    facts = {path: read_any_model(path) for path in models}
     kind = _kind_of(facts)
     source = _find_source(kind, config, engine)
     inputs = {path: tuple(_plan_inputs(path, each)) for path, each in facts.items()}
@@ -95,7 +91,7 @@ def plan_models(models: Sequence[Path], config: Path) -> StarterFiles:
         hint = f"move each entry into a file, and write `models: {MODELS}/*.yaml` in their place"
         raise InputError(msg, hint=hint)
     _expect_new(models, loaded)
-    facts = {path: read_model(path) for path in models}
+    facts = {path: read_any_model(path) for path in models}
     kind = loaded.config.engine.kind
     if (found := _kind_of(facts)) != kind:
         msg = f"{models[0]} is a model for the engine {found}, expected one for {kind}"
@@ -132,37 +128,46 @@ def _plan_schemas(base: Path) -> dict[Path, Content]:
     return {path: text for path, text in texts.items() if not path.exists()}
 
 
-def _kind_of(facts: dict[Path, ModelFacts]) -> Literal["megengine", "sample"]:
-    samples = [path for path, each in facts.items() if each.format.startswith(_SAMPLE)]
-    if samples and len(samples) < len(facts):
-        other = next(path for path in facts if path not in samples)
-        msg = f"{samples[0]} is a model of the sample engine, {other} is not"
+def _kind_of(facts: dict[Path, ModelFacts]) -> str:
+    kinds = find_kinds()
+    found: dict[str, Path] = {}
+    for path, each in facts.items():
+        word = each.format.partition(" ")[0]
+        name = next((name for name, kind in kinds.items() if kind.model_format == word), "")
+        if not name:
+            msg = f"{path}: found the format {each.format}, which no engine here reads"
+            raise InputError(msg, hint="`megtrim init` with a model of another engine")
+        found.setdefault(name, path)
+    if len(found) > 1:
+        other, *_, last = sorted(found, key=list(kinds).index)
+        msg = f"{found[last]} is a model of {kinds[last].title}, {found[other]} is not"
         raise InputError(msg, hint="a configuration trims one engine: write one for each")
-    return "sample" if samples else "megengine"
+    (only,) = found
+    return only
 
 
 def _find_source(kind: str, config: Path, engine: Path | None) -> Path | None:
+    asked = find_kind(kind)
     if engine is not None:
-        kind_there = kind_at(engine) or "a file"
-        if kind == _SAMPLE and not (engine / sample.FORCED_HEADER).is_file():
-            msg = f"--engine {engine}: found {kind_there}, expected a copy of the sample engine"
-            raise InputError(msg, hint="leave it out: the engine comes with megtrim")
-        if kind != _SAMPLE and not is_checkout(engine):
-            msg = f"--engine {engine}: found {kind_there}, expected a checkout of MegEngine"
-            raise InputError(msg, hint=f"get one: {_CLONE}")
+        if not asked.is_checkout(engine):
+            tree = f"a checkout of {asked.title}" if asked.clone else f"a copy of {asked.title}"
+            msg = f"--engine {engine}: found {kind_at(engine) or 'a file'}, expected {tree}"
+            get = f"get one: {asked.clone}"
+            hint = get if asked.clone else "leave it out: the engine comes with megtrim"
+            raise InputError(msg, hint=hint)
         return engine
-    if kind == _SAMPLE:
+    if not asked.clone:
         return None
     folder = config.absolute().parent
-    found = find_checkouts(folder)
+    found = asked.find_checkouts(folder)
     if len(found) == 1:
         return Path(os.path.relpath(found[0]))
     if found:
         names = ", ".join(os.path.relpath(each) for each in found)
-        msg = f"found {len(found)} checkouts of MegEngine: {names}"
+        msg = f"found {len(found)} checkouts of {asked.title}: {names}"
         raise InputError(msg, hint="name the one to trim: --engine PATH")
-    msg = f"found no checkout of MegEngine in, next to or above {folder}"
-    raise InputError(msg, hint=f"name it with --engine PATH, or get one: {_CLONE}")
+    msg = f"found no checkout of {asked.title} in, next to or above {folder}"
+    raise InputError(msg, hint=f"name it with --engine PATH, or get one: {asked.clone}")
 
 
 def _plan_inputs(model: Path, facts: ModelFacts) -> Iterator[_Input]:

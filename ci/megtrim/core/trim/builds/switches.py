@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from megtrim.core.build_spec import MINIMUM_SIZE, BuildSpec, Switch, Toolchain
 from megtrim.core.chain.session import Session, TrimRequest
 from megtrim.core.config.model import OPTIONS
-from megtrim.engines.megengine.models.reader import read_is_flatbuffers
 from megtrim.libs.util.errors import InputError
 from megtrim.places.compile.projects.checkout import Checkout
 
@@ -48,9 +47,12 @@ def _locate_switches(
 
 
 def _refuse_flatbuffers_models(where: str, session: Session) -> None:
+    models = session.services.engine.models
+    if models is None:
+        return
     for model in session.request.config.models:
         path = session.request.path(model.file)
-        if read_is_flatbuffers(path):
+        if models.read_is_flatbuffers(path):
             msg = f"{where}: the model {model.name} ({model.file}) is FlatBuffers"
             hint = "no build without FlatBuffers can load it: leave this switch on"
             raise InputError(msg, hint=hint)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from megtrim.core.build_spec import REST_SUFFIX
 from megtrim.core.chain.filenames import CACHE_FILE, TRACE_FILE
-from megtrim.engines.megengine.load_and_run.arguments import ProgramArguments, compose
+from megtrim.core.project import find_program
 from megtrim.libs.programs import application_arguments
 from megtrim.libs.programs.app_outputs import PRINTED
 from megtrim.libs.programs.exit_status import ProgramRun
@@ -113,25 +113,17 @@ def run_on(lease: Lease, spec: RunSpec) -> RunResult:
 
 
 def _command(spec: RunSpec, program: str, inputs: Mapping[str, str]) -> tuple[str, ...]:
-    cache = spec.prefix + CACHE_FILE if spec.cache is not None or spec.search else None
-    model = spec.prefix + MODEL
-    dump = spec.prefix + DUMP
-    if spec.application:
-        places = application_arguments.Places(
-            model=model, outputs=dump, threads=spec.threads, inputs=inputs, algo_cache=cache
-        )
-        return application_arguments.compose(program, spec.arguments, places)
-    invocation = ProgramArguments(
-        program=program,
-        model=model,
-        arguments=spec.arguments,
-        inputs=tuple(sorted(inputs.items())),
+    places = application_arguments.Places(
+        model=spec.prefix + MODEL,
+        outputs=spec.prefix + DUMP,
         threads=spec.threads,
-        algo_cache=cache,
-        search=spec.search,
-        dump_dir=dump if spec.dumps else None,
+        inputs=inputs,
+        algo_cache=spec.prefix + CACHE_FILE if spec.cache is not None or spec.search else None,
     )
-    return compose(invocation)
+    if spec.application:
+        return application_arguments.compose(program, spec.arguments, places)
+    own = find_program()
+    return own.compose(program, spec.arguments, places, search=spec.search, dumps=spec.dumps)
 
 
 def _outputs(spec: RunSpec, directory: RunDirectory, run: ProgramRun) -> dict[str, bytes]:

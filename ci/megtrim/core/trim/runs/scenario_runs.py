@@ -9,9 +9,9 @@ from megtrim.core.chain.graph import Task, search_task
 from megtrim.core.chain.session import Session, TrimRequest
 from megtrim.core.config.load import LoadedConfig
 from megtrim.core.config.scenarios import Scenario
+from megtrim.core.project import find_kind
 from megtrim.core.trim.builds import applications
 from megtrim.core.trim.runs.execution import RunSpec
-from megtrim.engines.megengine.models.reader import digest_model_graph
 from megtrim.engines.megengine.regions.keepset import KeepSet, ScenarioRecord, differing
 from megtrim.engines.megengine.regions.trace import Trace, TraceFailure, TraceProblem
 from megtrim.libs.util.errors import ACCEPT, InputError, MegtrimError
@@ -76,10 +76,11 @@ def bind(scenario: Scenario, loaded: LoadedConfig, cache: Path | None) -> Scenar
     digests = ((name, sha256_file(loaded.resolve(path))) for name, path in settings.inputs.items())
     model = loaded.resolve(scenario.model.file)
     sha256 = sha256_file(model)
+    models = find_kind(loaded.config.engine.kind).models
     return ScenarioRecord(
         id=scenario.id,
         model_sha256=sha256,
-        graph_sha256=digest_model_graph(model, sha256),
+        graph_sha256=None if models is None else models.digest_model_graph(model, sha256),
         arguments=settings.command,
         inputs=tuple(sorted(digests)),
         algo_cache_sha256=sha256_file(cache) if cache else None,

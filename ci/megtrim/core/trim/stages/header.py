@@ -10,8 +10,6 @@ from megtrim.core.config.scenarios import all_scenarios
 from megtrim.core.trim.committed_keepset import read_committed
 from megtrim.core.trim.results import HeaderResult
 from megtrim.core.trim.runs.scenario_runs import binding_of, record_of
-from megtrim.engines.megengine.models.operators import OperatorInfo, merge
-from megtrim.engines.megengine.models.reader import load_needs
 from megtrim.engines.megengine.regions.header import Layout, Scopes, render
 from megtrim.engines.megengine.regions.keepset import KeepSet, build_keep_set
 from megtrim.engines.megengine.regions.keepset_files import dump_keep_set
@@ -76,12 +74,10 @@ def _load_keep_set(session: Session) -> tuple[KeepSet, tuple[str, ...]]:
 
 
 def _build_from_traces(session: Session) -> tuple[KeepSet, tuple[str, ...]]:
-    models: list[tuple[str, OperatorInfo]] = []
-    warnings: list[str] = []
-    for model in session.request.config.models:
-        infos, odd = load_needs(model.file, model.strip_info, folder=session.request.loaded.folder)
-        models += [(model.name, info) for info in infos]
-        warnings += odd
+    models = session.services.engine.models
+    folder = session.request.loaded.folder
+    named = [(each.name, each.file, each.strip_info) for each in session.request.config.models]
+    needs, warnings = models.gather_needs(named, folder=folder) if models else (None, ())
     traces = [
         (scenario, read_trace(session.results.done[trace_task(scenario)].file(TRACE_FILE)))
         for scenario in all_scenarios(session.request.config)
@@ -89,9 +85,9 @@ def _build_from_traces(session: Session) -> tuple[KeepSet, tuple[str, ...]]:
     keep = build_keep_set(
         generation=session.services.engine.identity().generation,
         scenarios=tuple(record_of(each, session, trace) for each, trace in traces),
-        operators=merge(models),
+        operators=needs,
     )
-    return keep, tuple(warnings)
+    return keep, warnings
 
 
 def files(keep: KeepSet, session: Session) -> dict[str, str]:

@@ -14,13 +14,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import NoReturn
 
-from megtrim.engines.megengine.models.facts import (
-    ModelFacts,
-    Parameters,
-    UnknownFormat,
-    Variable,
-    digest_graph,
-)
+from megtrim.core.model_facts import ModelFacts, Parameters, UnknownFormat, Variable
+from megtrim.engines.megengine.models.graph_digest import digest_graph
 from megtrim.engines.megengine.models.registry import ELEMWISE_MODES, OperatorType, by_id, by_name
 from megtrim.libs.util.errors import InputError
 from megtrim.libs.util.value import Value

@@ -5,24 +5,20 @@ import io
 import re
 import struct
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import IO, NoReturn, TypeVar
 
-from megtrim.engines.megengine.models.facts import (
-    ModelFacts,
-    Parameters,
-    UnknownFormat,
-    Variable,
-    digest_graph,
-    operator_info,
-)
+from megtrim.core.model_facts import ModelFacts, Parameters, UnknownFormat, Variable
+from megtrim.engines.megengine.models.graph_digest import digest_graph
 from megtrim.engines.megengine.models.mge import is_mge, least_bytes, parse_mge
 from megtrim.engines.megengine.models.operators import (
     MAX_JSON_BYTES,
     OperatorInfo,
+    OperatorNeeds,
     check_covers,
+    merge,
     parse_operator_json,
 )
 from megtrim.libs.util.errors import InputError
@@ -238,7 +234,7 @@ def load_needs(
         for name, _ in facts.unknown_operators
     )
     covered = check_covers(
-        _merge_infos(declared), facts.known_needs, model=str(model), source=source
+        _merge_infos(declared), list_needs(facts), model=str(model), source=source
     )
     return declared, (*unchecked, *covered)
 
@@ -250,6 +246,38 @@ def _merge_infos(infos: Sequence[OperatorInfo]) -> OperatorInfo:
     }
     # With several JSONs no single hash is the model's, so there is nothing to compare.
     return OperatorInfo(hash=infos[0].hash if len(infos) == 1 else None, **lists)
+
+
+def gather_needs(
+    models: Iterable[tuple[str, Path, Sequence[Path]]], *, folder: Path
+) -> tuple[OperatorNeeds, tuple[str, ...]]:
+    """Take name, file and operator JSON of each model, as :func:`load_needs` does."""
+    needed: list[tuple[str, OperatorInfo]] = []
+    warnings: list[str] = []
+    for name, file, strip_info in models:
+        infos, odd = load_needs(file, strip_info, folder=folder)
+        needed += [(name, info) for info in infos]
+        warnings += odd
+    return merge(needed), tuple(warnings)
+
+
+def list_needs(facts: ModelFacts) -> OperatorInfo:
+    return OperatorInfo(
+        hash=facts.graph_hash,
+        dtypes=facts.dtypes,
+        opr_types=tuple(name for name, _ in facts.operators),
+        elemwise_modes=facts.elemwise_modes,
+    )
+
+
+def operator_info(facts: ModelFacts, *, source: str) -> OperatorInfo:
+    """Return the content of an operator JSON, made from the model file ``source`` itself."""
+    if facts.unknown_operators:
+        names = ", ".join(name for name, _ in facts.unknown_operators)
+        msg = f"{source}: has operators that megtrim does not know: {names}"
+        hint = "add the operator JSON of this model (strip_info), written by the engine's dump"
+        raise InputError(msg, hint=hint)
+    return list_needs(facts)
 
 
 def load_operator_json(path: Path, *, shown: str) -> tuple[OperatorInfo, ...]:

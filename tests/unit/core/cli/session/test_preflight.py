@@ -15,7 +15,7 @@ from megtrim.core.cli.session.preflight import (
     list_named_files,
 )
 from megtrim.core.config.load import LoadedConfig, load_config
-from megtrim.engines.kinds import Engine
+from megtrim.core.project import Project
 from megtrim.engines.megengine.engine import MegEngine
 from megtrim.libs.util.errors import InputError
 from megtrim.libs.util.process import ProcessRunner
@@ -219,7 +219,7 @@ def configured(
     return load_config(folder / "megtrim.yaml")
 
 
-def reason(loaded: LoadedConfig, engine: Engine) -> str:
+def reason(loaded: LoadedConfig, engine: Project) -> str:
     with pytest.raises(InputError) as caught:
         expect_runnable_models(loaded, engine)
     return caught.value.message.replace(f"{loaded.folder}/", "")

@@ -19,10 +19,10 @@ from megtrim.core.cli.session.origin import is_in_git, read_event_origin, read_o
 from megtrim.core.cli.session.starter import find_missing, plan_starter, write_files
 from megtrim.core.config.load import load_config
 from megtrim.core.evidence.fields import EarlyExit
+from megtrim.core.model_facts import Variable
 from megtrim.core.report.annotations import Level
 from megtrim.core.report.comment import Links, render
 from megtrim.core.verdict.model import to_json
-from megtrim.engines.megengine.models.facts import Variable
 from megtrim.libs.util.errors import InfrastructureFailure, InputError, Interrupted, MegtrimError
 from megtrim.libs.util.process import ProcessRunner
 from megtrim.libs.util.strict_json import dump
@@ -189,7 +189,7 @@ def test_an_input_without_a_shape_is_left_to_the_person(
         Variable(name="free", dtype="Float32", shape=None),
     )
     model_facts = SimpleNamespace(format="sample v1", inputs=takes)
-    monkeypatch.setattr(starter, "read_model", lambda _: model_facts)
+    monkeypatch.setattr(starter, "read_any_model", lambda _: model_facts)
     (tmp_path / "m.sample").touch()
 
     new = plan_starter([tmp_path / "m.sample"], tmp_path / "megtrim.yaml")

@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from megtrim.engines.megengine.models.facts import UnknownFormat
+from megtrim.core.model_facts import UnknownFormat
 from megtrim.engines.megengine.models.reader import load_needs
 from megtrim.libs.util.errors import InputError
 from unit.engines.megengine.models.flatbuild import mge_v2

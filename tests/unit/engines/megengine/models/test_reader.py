@@ -9,17 +9,11 @@ import xxhash
 from hypothesis import given
 from hypothesis import strategies as st
 
+from megtrim.core.model_facts import ModelFacts, Parameters, UnknownFormat, Variable, describe
 from megtrim.engines.megengine.models import reader
-from megtrim.engines.megengine.models.facts import (
-    ModelFacts,
-    Parameters,
-    UnknownFormat,
-    Variable,
-    describe,
-    operator_info,
-)
 from megtrim.engines.megengine.models.operators import OperatorInfo
 from megtrim.engines.megengine.models.reader import (
+    operator_info,
     parse_model,
     parse_sample_model,
     read_is_flatbuffers,

@@ -4,7 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from megtrim.core.build_spec import BuildSpec, Toolchain, Variant
-from megtrim.engines.kinds import Engine
+from megtrim.core.project import Project
 from megtrim.libs.util.process import Command, ProcessRunner
 from megtrim.places.compile.projects.link.invocation import LinkEnvironment
 
@@ -92,7 +92,7 @@ def snapshot(root: Path) -> dict[str, tuple[object, ...]]:
 
 
 def make_spec(
-    engine: Engine,
+    engine: Project,
     variant: Variant,
     *,
     header: Mapping[str, str] | None = None,

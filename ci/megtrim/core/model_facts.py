@@ -1,10 +1,5 @@
-"""The content of a model file in any format, which every reader returns."""
+"""What a model file of any format holds, which every reader of models returns."""
 
-import hashlib
-from bisect import bisect_left
-from collections.abc import Iterable
-
-from megtrim.engines.megengine.models.operators import OperatorInfo
 from megtrim.libs.util.errors import InputError
 from megtrim.libs.util.value import Value
 
@@ -42,46 +37,6 @@ class ModelFacts(Value):
     graph_sha256: str = ""
     """Of the file without the values of its weights; empty if it does not show where they are."""
     parameters: Parameters
-
-    @property
-    def known_needs(self) -> OperatorInfo:
-        return OperatorInfo(
-            hash=self.graph_hash,
-            dtypes=self.dtypes,
-            opr_types=tuple(name for name, _ in self.operators),
-            elemwise_modes=self.elemwise_modes,
-        )
-
-
-def digest_graph(data: bytes, weights: Iterable[tuple[int, int]], graph: Iterable[int]) -> str:
-    """Return the digest of a file without its ``weights``, given by offset and size.
-
-    Their sizes count. Empty where one lies over another or the ``graph``, which no dump writes.
-    """
-    digest = hashlib.sha256()
-    view = memoryview(data)
-    end = 0
-    parts = sorted(graph)
-    cuts = sorted(weights)
-    for start, size in cuts:
-        inside = bisect_left(parts, start)
-        if start < end or (inside < len(parts) and parts[inside] < start + size):
-            return ""
-        digest.update(view[end:start])
-        end = start + size
-    digest.update(view[end:])
-    digest.update(repr(cuts).encode())
-    return digest.hexdigest()
-
-
-def operator_info(facts: ModelFacts, *, source: str) -> OperatorInfo:
-    """Return the content of an operator JSON, made from the model file ``source`` itself."""
-    if facts.unknown_operators:
-        names = ", ".join(name for name, _ in facts.unknown_operators)
-        msg = f"{source}: has operators that megtrim does not know: {names}"
-        hint = "add the operator JSON of this model (strip_info), written by the engine's dump"
-        raise InputError(msg, hint=hint)
-    return facts.known_needs
 
 
 def describe(facts: ModelFacts, *, sha256: str) -> str:

@@ -1,0 +1,206 @@
+"""A project that can be trimmed: what each kind has, and what only some have.
+
+A kind of engine is a class that opens a tree. What it leaves out is never asked of it.
+"""
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Protocol
+
+from megtrim.core.build_spec import (
+    BuildSpec,
+    EngineIdentity,
+    EngineLibrary,
+    Linkage,
+    Switch,
+    Toolchain,
+    Variant,
+)
+from megtrim.core.model_facts import ModelFacts, UnknownFormat
+from megtrim.core.parts import find_parts, load
+from megtrim.engines.megengine.models.operators import OperatorNeeds
+from megtrim.engines.megengine.regions.header import Scopes
+from megtrim.libs.programs.application_arguments import Places
+from megtrim.libs.programs.arrays import Tensor
+from megtrim.libs.util.errors import InputError
+from megtrim.libs.util.process import ProcessRunner
+from megtrim.places.compile.projects.checkout import Checkout
+
+
+class ModelReader(Protocol):
+    """Reads model files, without a tree. Each raises InputError for a damaged one."""
+
+    def read_model(self, path: Path, *, shown: str = "") -> ModelFacts:
+        """Raises UnknownFormat for what only the engine can read."""
+
+    def read_whole(self, path: Path, *, source: str) -> None:
+        """Refuse an empty or a truncated model; unknown formats pass."""
+
+    def read_is_flatbuffers(self, path: Path) -> bool: ...
+
+    def digest_model_graph(self, path: Path, sha256: str) -> str | None:
+        """Without values of weights; None: only the engine can read it."""
+
+    def load_operator_json(self, path: Path, *, shown: str) -> object: ...
+
+    def gather_needs(
+        self, models: Iterable[tuple[str, Path, Sequence[Path]]], *, folder: Path
+    ) -> tuple[OperatorNeeds, tuple[str, ...]]:
+        """Take name, file and operator JSON of each; return what they need, and warnings."""
+
+
+class OwnProgram(Protocol):
+    """An engine's program that runs models by itself."""
+
+    def compose(
+        self,
+        program: str,
+        arguments: Sequence[str],
+        places: Places,
+        *,
+        search: bool,
+        dumps: bool,
+    ) -> tuple[str, ...]:
+        """``search``: for algorithms; ``dumps``: write the outputs."""
+
+    def parse_dump(self, data: bytes, *, name: str, source: str) -> Tensor:
+        """Raises InputError for a damaged file."""
+
+
+class FlagDialect(Protocol):
+    """The flags of the program of a tree."""
+
+    @property
+    def input_suffixes(self) -> tuple[str, ...]:
+        """Of files that it takes as inputs."""
+
+    @property
+    def needs_inputs(self) -> bool:
+        """Whether the program runs no model without a file for each input."""
+
+    def check(self, arguments: Sequence[str], *, source: str) -> None:
+        """``source`` is the place of the arguments (``megtrim.yaml:12``)."""
+
+
+class Project(Protocol):
+    """An opened tree; the class itself is its kind, and answers what needs no tree."""
+
+    title: str
+    clone: str = ""
+    """Command that gets a tree; empty: it comes with megtrim."""
+    model_format: str = ""
+    """The word that the formats of its models begin with."""
+    models: ModelReader | None = None
+
+    checkout: Checkout
+    kept: tuple[str, ...] = ()
+    """Patterns of functions that always stay, as in ``trim.keep``."""
+    kernels: tuple[str, ...] = ()
+    """Folders of its tree that are always compiled for speed, even if the rest is for size."""
+    switches: tuple[Switch, ...] = ()
+    """Switches that its releases have options for."""
+
+    def __init__(self, source: Path, processes: ProcessRunner, without: Path | None = None) -> None:
+        """Raises InputError for a tree of another kind."""
+
+    @staticmethod
+    def find_embedded() -> Path | None:
+        """Return the tree that comes with megtrim."""
+        return None
+
+    @staticmethod
+    def is_checkout(folder: Path) -> bool: ...
+
+    @staticmethod
+    def find_checkouts(folder: Path) -> tuple[Path, ...]:
+        """Return the trees in, around or next to a folder, the nearest alone."""
+        del folder
+        return ()
+
+    @staticmethod
+    def list_submodules(files: Collection[str], listed: Collection[str]) -> tuple[str, ...]:
+        """Return those of the ``listed`` paths of submodules that a build needs."""
+        del files, listed
+        return ()
+
+    def identity(self) -> EngineIdentity: ...
+
+    def make_spec(
+        self,
+        variant: Variant,
+        toolchain: Toolchain,
+        *,
+        targets: tuple[str, ...],
+        minimum_size: bool,
+        header: Mapping[str, str],
+    ) -> BuildSpec:
+        """Return what to build; ``header``: generated files' texts by name, for reduced alone."""
+
+    def library(self, linkage: Linkage, toolchain: Toolchain) -> EngineLibrary:
+        """Raises InputError if this engine has no such library."""
+
+    @property
+    def flags(self) -> FlagDialect | None:
+        """None: it has no program of its own that runs models."""
+        return None
+
+    def formats(self) -> tuple[str, ...]:
+        """Return the formats that its program reads; empty if none or an unknown one is named."""
+        return ()
+
+    def elemwise_modes(self) -> tuple[tuple[str, int], ...]:
+        """Name and value of all of them: the header must name each one."""
+
+    def scopes(self) -> Scopes:
+        """The parts of a keep set that can have files of their own, by the sources."""
+
+    def texts(self) -> Iterator[tuple[str, str]]:
+        """Relative path and text of the sources that may mark regions."""
+
+
+def find_kind(kind: str) -> type[Project]:
+    found: type[Project] = load(find_parts().engines.get(kind, ""), f"engines of kind {kind}")
+    return found
+
+
+def find_program() -> OwnProgram:
+    found: OwnProgram = load(find_parts().program, "programs that run models by themselves")
+    return found
+
+
+def find_kinds() -> Mapping[str, type[Project]]:
+    return {kind: find_kind(kind) for kind in find_parts().engines}
+
+
+def find_embedded() -> Path:
+    """Return the tree of the engine that comes with megtrim."""
+    trees = (kind.find_embedded() for kind in find_kinds().values())
+    found = next((tree for tree in trees if tree is not None), None)
+    if found is None:
+        msg = "this copy of megtrim has no engine of its own"
+        raise InputError(msg, hint="name one as engine.source")
+    return found
+
+
+def read_any_model(path: Path) -> ModelFacts:
+    """Ask each kind's reader in turn. Raises UnknownFormat where none can read it."""
+    unknown: UnknownFormat | None = None
+    for reader in dict.fromkeys(kind.models for kind in find_kinds().values()):
+        try:
+            if reader is not None:
+                return reader.read_model(path)
+        except UnknownFormat as error:
+            unknown = unknown or error
+    raise unknown or UnknownFormat(f"{path}: no engine of this copy of megtrim has models")
+
+
+def find_library(
+    project: Project, toolchain: Toolchain, shared: Collection[str]
+) -> EngineLibrary | None:
+    """Return the library for applications if it is one of the ``shared`` ones. Raises InputError
+    if there are some, and the project has no such library.
+    """
+    if not shared:
+        return None
+    library = project.library(Linkage.SHARED, toolchain)
+    return library if library.file in shared else None
