@@ -8,7 +8,7 @@ from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from types import ModuleType
 
-_PACKAGES = {
+_PRESENT = {
     "build": "places.compile",
     "build_spec": "core.build_spec",
     "chain": "core.chain",
@@ -24,6 +24,7 @@ _PACKAGES = {
     "jobs": "lab.jobs",
     "load_and_run": "engines.megengine.load_and_run",
     "models": "engines.megengine.models",
+    "models.facts": "core.model_facts",
     "perf": "times",
     "proof": "core.proof",
     "regions": "engines.megengine.regions",
@@ -36,10 +37,7 @@ _PACKAGES = {
     "util": "libs.util",
     "verdict": "core.verdict",
 }
-_MODULES = {
-    "models.facts": "core.model_facts",
-}
-"""By former name, the present one, both below ``megtrim``."""
+"""By former name, the present one, both below ``megtrim``: packages, and modules that left theirs."""
 
 
 class _FormerNames(MetaPathFinder, Loader):
@@ -70,11 +68,11 @@ def find_present(name: str) -> str:
     """Return the present name of a module; empty if it has no former one."""
     top, _, rest = name.partition(".")
     package, _, inner = rest.partition(".")
-    if top != "megtrim" or package not in _PACKAGES:
+    if top != "megtrim" or package not in _PRESENT:
         return ""
-    if rest in _MODULES:
-        return f"{top}.{_MODULES[rest]}"
-    return ".".join(filter(None, (top, _PACKAGES[package], inner)))
+    if rest in _PRESENT:
+        return f"{top}.{_PRESENT[rest]}"
+    return f"{top}.{_PRESENT[package]}.{inner}"
 
 
 def serve() -> None:

@@ -92,6 +92,9 @@ class Project(Protocol):
     """The word that the formats of its models begin with."""
     models: ModelReader | None = None
 
+    own_options: Mapping[str, str] = {}
+    """CMake options that megtrim sets, and what to write in their place."""
+
     checkout: Checkout
     kept: tuple[str, ...] = ()
     """Patterns of functions that always stay, as in ``trim.keep``."""
@@ -138,6 +141,11 @@ class Project(Protocol):
 
     def library(self, linkage: Linkage, toolchain: Toolchain) -> EngineLibrary:
         """Raises InputError if this engine has no such library."""
+
+    def find_forced_off(self, switch: Switch, toolchain: Toolchain, spec: BuildSpec) -> str:
+        """Return why a build has a switch off, whatever it is asked for; empty: it has not."""
+        del switch, toolchain, spec
+        return ""
 
     @property
     def flags(self) -> FlagDialect | None:

@@ -20,6 +20,7 @@ from megtrim.engines.megengine.load_and_run import dialects
 from megtrim.engines.megengine.load_and_run.dialects import Dialect
 from megtrim.engines.megengine.load_and_run.program import LoadAndRun
 from megtrim.engines.megengine.models import reader
+from megtrim.engines.megengine.options import OWN_OPTIONS, forced_off
 from megtrim.engines.megengine.regions.header import CONTRACT, Scopes
 from megtrim.engines.megengine.source_texts import SourceTexts
 from megtrim.libs.util.errors import InputError
@@ -47,6 +48,7 @@ class SampleEngine(Project):
     title = "the sample engine"
     model_format = "sample"
     models: ModelReader | None = reader
+    own_options: Mapping[str, str] = OWN_OPTIONS
     kept: tuple[str, ...] = ("sample::fail", "sample::log_line")
     kernels: tuple[str, ...] = ("src/kernels",)
     switches: tuple[Switch, ...] = MINIMUM_SIZE
@@ -70,6 +72,9 @@ class SampleEngine(Project):
     @staticmethod
     def is_checkout(folder: Path) -> bool:
         return (folder / FORCED_HEADER).is_file()
+
+    def find_forced_off(self, switch: Switch, toolchain: Toolchain, spec: BuildSpec) -> str:
+        return forced_off(switch, self.checkout, toolchain, spec)
 
     @property
     def flags(self) -> LoadAndRun:

@@ -33,6 +33,7 @@ from megtrim.engines.megengine.generations import (
 from megtrim.engines.megengine.load_and_run.dialects import Dialect
 from megtrim.engines.megengine.load_and_run.program import LoadAndRun
 from megtrim.engines.megengine.models import reader
+from megtrim.engines.megengine.options import OWN_OPTIONS, forced_off
 from megtrim.engines.megengine.regions.header import CONTRACT, Scopes
 from megtrim.engines.megengine.source_texts import SourceTexts
 from megtrim.libs.util.errors import InputError
@@ -215,6 +216,7 @@ class MegEngine(Project):
     clone = "git clone https://github.com/MegEngine/MegEngine"
     model_format = "mge"
     models: ModelReader | None = reader
+    own_options: Mapping[str, str] = OWN_OPTIONS
     kept: tuple[str, ...] = _KEPT
     kernels: tuple[str, ...] = _KERNELS
     switches: tuple[Switch, ...] = tuple(Switch)
@@ -240,6 +242,9 @@ class MegEngine(Project):
     @staticmethod
     def list_submodules(files: Collection[str], listed: Collection[str]) -> tuple[str, ...]:
         return generations.needed_submodules(files, listed)
+
+    def find_forced_off(self, switch: Switch, toolchain: Toolchain, spec: BuildSpec) -> str:
+        return forced_off(switch, self.checkout, toolchain, spec)
 
     @property
     def flags(self) -> LoadAndRun:

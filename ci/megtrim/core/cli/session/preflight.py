@@ -19,25 +19,16 @@ from megtrim.libs.util.errors import InputError
 from megtrim.libs.util.input_files import open_plain_file
 from megtrim.places.compile.projects.checkout import Checkout
 
-_FREE = "CMAKE_PROJECT_INCLUDE, which megtrim leaves to you"
-_SET_BY_MEGTRIM: Mapping[str, str] = {
-    "CMAKE_PROJECT_MegEngine_INCLUDE": _FREE,
-    "CMAKE_PROJECT_sample_engine_INCLUDE": _FREE,
-    "CMAKE_TOOLCHAIN_FILE": "the section toolchain in its place",
-    "MGE_BIN_REDUCE": "no such key: megtrim passes the header that it makes",
-    "MGE_WITH_MIDOUT_PROFILE": "no such key: megtrim switches it on in the profile build",
-    "MGE_WITH_MINIMUM_SIZE": "the key trim.minimum_size in its place",
-}
+_SET_BY_MEGTRIM = {"CMAKE_TOOLCHAIN_FILE": "the section toolchain in its place"}
 _Read = Callable[[Path, str], None]
 
 
 def expect_known_options(loaded: LoadedConfig, engine: Project) -> None:
+    ours = {**_SET_BY_MEGTRIM, **engine.own_options}
     problems = tuple(
-        _problem(
-            loaded, ("engine", "cmake", name), "an option that megtrim sets", _SET_BY_MEGTRIM[name]
-        )
+        _problem(loaded, ("engine", "cmake", name), "an option that megtrim sets", ours[name])
         for name in loaded.config.engine.cmake
-        if name in _SET_BY_MEGTRIM
+        if name in ours
     )
     if problems:
         raise ConfigError(problems, hint="take it out of engine.cmake")

@@ -1,21 +1,11 @@
 """Switches of the engine: options that leave out features that no model needs."""
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
 
-from megtrim.core.build_spec import MINIMUM_SIZE, BuildSpec, Switch, Toolchain
+from megtrim.core.build_spec import MINIMUM_SIZE, BuildSpec, Switch
 from megtrim.core.chain.session import Session, TrimRequest
 from megtrim.core.config.model import OPTIONS
 from megtrim.libs.util.errors import InputError
-from megtrim.places.compile.projects.checkout import Checkout
-
-_KEEPS_RTTI = "x86_64"
-_LARGEST_BYTES = 2**20
-_TRUE = ("1", "ON", "TRUE", "YES", "Y")
-_DROPS_RTTI = re.compile(
-    r"^\s{0,99}if\s{0,9}\(([^()]{1,500})\)\s{0,99}set\s{0,9}\(\s{0,9}MGE_ENABLE_RTTI\s{1,9}OFF\b",
-    re.MULTILINE,
-)
 
 
 def expect_switchable(session: Session, plain: BuildSpec) -> None:
@@ -26,7 +16,7 @@ def expect_switchable(session: Session, plain: BuildSpec) -> None:
             msg = f"{where}: the engine at {engine.checkout.root} has no option {OPTIONS[switch]}"
             raise InputError(msg, hint=f"switches that it has: {', '.join(engine.switches)}")
     if session.request.config.trim.switches.rtti:
-        why = forced_off(Switch.RTTI, engine.checkout, session.services.toolchain, plain)
+        why = engine.find_forced_off(Switch.RTTI, session.services.toolchain, plain)
         if why:
             msg = f"{said[Switch.RTTI]}: found true, but it is {why}"
             raise InputError(msg, hint="leave it out")
@@ -70,16 +60,3 @@ def switch_options(off: Sequence[Switch], on: Sequence[Switch] = ()) -> dict[str
     minimum = is_minimum_size(off)
     without = {OPTIONS[each]: False for each in off if not (minimum and each in MINIMUM_SIZE)}
     return {OPTIONS[each]: True for each in on} | without
-
-
-def forced_off(switch: Switch, checkout: Checkout, toolchain: Toolchain, spec: BuildSpec) -> str:
-    values = {name: value.upper() for name, value in spec.options}
-    tests = values.get("MGE_WITH_TEST") in _TRUE
-    release = values.get("CMAKE_BUILD_TYPE") == "RELEASE" and not tests
-    affected = switch is Switch.RTTI and toolchain.machine != _KEEPS_RTTI and release
-    if not affected:
-        return ""
-    conditions = _DROPS_RTTI.findall(checkout.text("CMakeLists.txt", most_bytes=_LARGEST_BYTES))
-    if not any('"Release"' in each and f'"{_KEEPS_RTTI}"' in each for each in conditions):
-        return ""
-    return f"always off in this engine's Release build for {toolchain.machine}"

@@ -14,7 +14,7 @@ from megtrim.core.functions.kept_functions import KeepPattern
 from megtrim.core.functions.observables import Observables
 from megtrim.core.trim.builds import links, switches, variants
 from megtrim.core.trim.builds.links import UnfoldedLink, UntrimmedProgram
-from megtrim.core.trim.builds.switches import forced_off, is_minimum_size, switch_options
+from megtrim.core.trim.builds.switches import is_minimum_size, switch_options
 from megtrim.core.trim.keepset_usage import trim_choice
 from megtrim.core.trim.stages import header
 from megtrim.engines.megengine.regions.header import Scopes
@@ -23,7 +23,6 @@ from megtrim.engines.sample import SampleEngine, find_embedded_source
 from megtrim.libs.elf.layout import WITH_BUILD_ID
 from megtrim.libs.util.errors import InputError, ProductFailure
 from megtrim.libs.util.process import ProcessRunner
-from megtrim.places.compile.projects.checkout import take
 from unit.core.functions.made_links import calling
 from unit.core.functions.test_kept_functions import (
     FORMAT,
@@ -37,21 +36,9 @@ from unit.core.functions.test_kept_functions import (
 from unit.core.trim.stages.built import LINK, linked
 from unit.core.trim.stages.support import changed, keep_set, open_session
 from unit.core.trim.stages.switch_builds import Builder, made
-from unit.places.compile.projects.support import TOOLCHAIN, write
 
 HEADERS = {"midout.h": "regions"}
 RTTI, LOGGING, EXCEPTIONS, FLATBUFFERS = Switch
-ORDER = BuildSpec(variant=Variant.REDUCED, targets=(), options=(("CMAKE_BUILD_TYPE", "Release"),))
-DROPS_RTTI = """\
-if(${CMAKE_BUILD_TYPE} STREQUAL "Release"
-   AND NOT MGE_WITH_TEST
-   AND NOT ${MGE_ARCH} STREQUAL "x86_64")
-  set(MGE_ENABLE_RTTI OFF)
-  message(STATUS "x")
-endif()
-"""
-"""As MegEngine has it from 1.5 on, cut to what is looked at."""
-OF_MINIMUM_SIZE = "if(MGE_WITH_MINIMUM_SIZE)\n set(MGE_ENABLE_RTTI OFF)\nendif()\n"
 
 
 def test_only_the_reduced_variant_has_the_switches_and_a_build_id(tmp_path: Path) -> None:
@@ -217,40 +204,6 @@ def test_a_model_that_cannot_be_read_is_a_warning(tmp_path: Path) -> None:
 def test_options(off: tuple[Switch, ...], minimum: bool, options: dict[str, bool]) -> None:
     assert is_minimum_size(off) is minimum
     assert switch_options(off) == options
-
-
-@pytest.mark.parametrize(
-    ("tree", "machine", "switch", "options", "forced"),
-    [
-        (DROPS_RTTI, "aarch64", RTTI, {}, True),
-        (DROPS_RTTI, "armv7l", RTTI, {}, True),
-        (DROPS_RTTI, "x86_64", RTTI, {}, False),
-        (DROPS_RTTI, "aarch64", LOGGING, {}, False),
-        (DROPS_RTTI, "aarch64", RTTI, {"CMAKE_BUILD_TYPE": "RelWithDebInfo"}, False),
-        (DROPS_RTTI, "aarch64", RTTI, {"MGE_WITH_TEST": True}, False),
-        (DROPS_RTTI, "aarch64", RTTI, {"MGE_WITH_TEST": False}, True),
-        ("", "aarch64", RTTI, {}, False),
-        (OF_MINIMUM_SIZE, "aarch64", RTTI, {}, False),
-        (DROPS_RTTI.replace("OFF", "ON"), "aarch64", RTTI, {}, False),
-    ],
-)
-def test_what_an_engine_switches_off_of_itself(
-    tmp_path: Path,
-    processes: ProcessRunner,
-    tree: str,
-    machine: str,
-    switch: Switch,
-    options: dict[str, str | bool],
-    forced: bool,
-) -> None:
-    """RTTI in a Release build for anything but x86-64, unless tests are built; the tree says so."""
-    checkout = take(write(tmp_path, {"CMakeLists.txt": tree}), processes)
-    toolchain = replace(TOOLCHAIN, machine=machine)
-
-    why = forced_off(switch, checkout, toolchain, ORDER.with_options(options))
-
-    expected = f"always off in this engine's Release build for {machine}"
-    assert why == (expected if forced else "")
 
 
 @pytest.fixture
