@@ -22,8 +22,10 @@ from pathlib import Path
 from faults.matrix import Plant
 from faults.world import compile_program, model, pool_of, trace_bytes, with_role
 from megtrim.core.build_spec import Variant
+from megtrim.core.parts import hand_in
 from megtrim.core.trim.runs.execution import RunSpec, run_on
 from megtrim.libs.util.process import Command, ProcessRunner
+from megtrim.parts import PARTS
 from megtrim.places.devices.device import Device, Timeouts
 from virtual_phone.adb_server import connect, private_server
 from virtual_phone.manager import run_phone
@@ -112,6 +114,7 @@ def phone(processes: ProcessRunner, serial: str) -> Iterator[tuple[ProcessRunner
 
 
 def main(serial: str = "") -> None:
+    hand_in(PARTS)
     own = ProcessRunner(os.environ)
     with tempfile.TemporaryDirectory() as name, phone(own, serial) as (processes, found):
         scratch = Path(name)

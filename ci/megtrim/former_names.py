@@ -37,7 +37,7 @@ _PRESENT = {
     "util": "libs.util",
     "verdict": "core.verdict",
 }
-"""By former name, the present one, both below ``megtrim``: packages, and modules that left theirs."""
+"""Former names of packages, and of modules that left one, to present ones, below ``megtrim``."""
 
 
 class _FormerNames(MetaPathFinder, Loader):

@@ -28,6 +28,8 @@ ACTING = (
     "engines/sample",
     "engines/megengine/engine",
     "engines/megengine/generations",
+    "engines/megengine/options",
+    "engines/megengine/source_texts",
     "hosting/against",
     "hosting/caller_workflows",
     "hosting/cli/*",

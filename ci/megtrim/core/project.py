@@ -199,7 +199,7 @@ def read_any_model(path: Path) -> ModelFacts:
                 return reader.read_model(path)
         except UnknownFormat as error:
             unknown = unknown or error
-    raise unknown or UnknownFormat(f"{path}: no engine of this copy of megtrim has models")
+    raise unknown or UnknownFormat(f"{path} cannot be read: no engine of this copy has models")
 
 
 def find_library(

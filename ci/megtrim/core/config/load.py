@@ -67,10 +67,11 @@ Section = TypeVar("Section", bound=ConfigSection)
 
 def find_missing_files(config: Config, document: Document, folder: Path) -> Iterator[Problem]:
     engine: KeyPath = ("engine", "source")
-    kind = load(find_parts().engines[config.engine.kind], "engines")
-    if config.engine.source is None and kind.find_embedded() is None:
-        expected = f"the folder of a {kind.title} checkout (or --engine PATH)"
-        yield document.problem(engine, "nothing", expected)
+    if config.engine.source is None:
+        kind = load(find_parts().engines[config.engine.kind], "engines")
+        if kind.find_embedded() is None:
+            expected = f"the folder of a {kind.title} checkout (or --engine PATH)"
+            yield document.problem(engine, "nothing", expected)
     folders = {engine: (config.engine.source, "engine's source (or --engine PATH)")} | {
         ("applications", i, "source"): (each.source, "application's source")
         for i, each in enumerate(config.applications)

@@ -153,24 +153,20 @@ class Form:
         raise make_value_error(self.expected)
 
 
-class _HandedIn:
-    """One of the kinds of engine that parts hand in."""
-
-    def __get_pydantic_core_schema__(self, _source: object, _handler: object) -> CoreSchema:
-        return core_schema.no_info_plain_validator_function(self._read)
-
-    def __get_pydantic_json_schema__(self, _core: object, _handler: object) -> dict[str, Any]:
-        return {"enum": list(find_parts().engines), "type": "string"}
-
-    def _read(self, value: object) -> str:
-        kinds = find_parts().engines
-        if isinstance(value, str) and value in kinds:
-            return value
-        expected = {"expected": ", ".join(f"'{kind}'" for kind in kinds)}
-        raise PydanticCustomError(_NO_CHOICE, "{expected}", expected)
+def _read_kind(value: object) -> object:
+    kinds = find_parts().engines
+    if isinstance(value, str) and value in kinds:
+        return value
+    choices = {"expected": ", ".join(f"'{kind}'" for kind in kinds)}
+    raise PydanticCustomError(_NO_CHOICE, "{expected}", choices)
 
 
-EngineKind = Annotated[str, _HandedIn()]
+def _list_kinds(schema: dict[str, Any]) -> None:
+    schema["enum"] = list(find_parts().engines)
+
+
+EngineKind = Annotated[str, BeforeValidator(_read_kind), Field(json_schema_extra=_list_kinds)]
+"""One of those that parts hand in."""
 
 
 def _option_value(value: object) -> str | bool | int:

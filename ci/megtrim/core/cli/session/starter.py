@@ -135,7 +135,7 @@ def _kind_of(facts: dict[Path, ModelFacts]) -> str:
         word = each.format.partition(" ")[0]
         name = next((name for name, kind in kinds.items() if kind.model_format == word), "")
         if not name:
-            msg = f"{path}: found the format {each.format}, which no engine here reads"
+            msg = f"{path}: found the format {each.format}, expected one of an engine of this copy"
             raise InputError(msg, hint="`megtrim init` with a model of another engine")
         found.setdefault(name, path)
     if len(found) > 1:
