@@ -24,12 +24,12 @@ from megtrim.core.chain.graph import HEADER
 from megtrim.core.chain.session import Session
 from megtrim.core.checks.invocation import Options
 from megtrim.core.cli.session.setup import open_session
+from megtrim.core.keep.keepset import KeepSet, build_keep_set
+from megtrim.core.keep.keepset_files import read_folder, read_keep_set
+from megtrim.core.keep.operators import select_needs, unite_needs
 from megtrim.core.parts import hand_in
 from megtrim.core.trim.builds import variants
-from megtrim.engines.megengine.models.operators import select_needs, unite_needs
 from megtrim.engines.megengine.regions.header import Layout, Scopes, render
-from megtrim.engines.megengine.regions.keepset import KeepSet, build_keep_set
-from megtrim.engines.megengine.regions.keepset_files import read_folder, read_keep_set
 from megtrim.parts import PARTS
 
 MOST_FILES = 5

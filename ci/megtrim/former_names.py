@@ -8,7 +8,7 @@ from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from types import ModuleType
 
-_PACKAGES = {
+_PRESENT = {
     "build": "places.compile",
     "build_spec": "core.build_spec",
     "chain": "core.chain",
@@ -27,6 +27,9 @@ _PACKAGES = {
     "perf": "times",
     "proof": "core.proof",
     "regions": "engines.megengine.regions",
+    "regions.keepset": "core.keep.keepset",
+    "regions.keepset_files": "core.keep.keepset_files",
+    "regions.region": "core.keep.region",
     "release": "ship.release",
     "render": "libs.render",
     "report": "core.report",
@@ -36,7 +39,7 @@ _PACKAGES = {
     "util": "libs.util",
     "verdict": "core.verdict",
 }
-"""By former name, the present one, both below ``megtrim``."""
+"""By former name, the present one, both below ``megtrim``: packages, and modules that left theirs."""
 
 
 class _FormerNames(MetaPathFinder, Loader):
@@ -67,9 +70,11 @@ def find_present(name: str) -> str:
     """Return the present name of a module; empty if it has no former one."""
     top, _, rest = name.partition(".")
     package, _, inner = rest.partition(".")
-    if top != "megtrim" or package not in _PACKAGES:
+    if top != "megtrim" or package not in _PRESENT:
         return ""
-    return ".".join(filter(None, (top, _PACKAGES[package], inner)))
+    if rest in _PRESENT:
+        return f"{top}.{_PRESENT[rest]}"
+    return f"{top}.{_PRESENT[package]}.{inner}"
 
 
 def serve() -> None:

@@ -42,12 +42,12 @@ from faults.world import (
     write_files,
 )
 from megtrim.core.build_spec import Variant
+from megtrim.core.keep.trace import TraceFailure
 from megtrim.core.parts import hand_in
 from megtrim.core.proof.results import VerificationOutcome
 from megtrim.core.proof.verification import VerificationCase, prove
 from megtrim.core.trim.runs import tracing
 from megtrim.core.trim.runs.execution import RunResult, RunSpec
-from megtrim.engines.megengine.regions.trace import TraceFailure
 from megtrim.libs.programs.parity import EXACT
 from megtrim.libs.util.errors import InfrastructureFailure, InputError, ProductFailure
 from megtrim.libs.util.process import Command, ProcessRunner

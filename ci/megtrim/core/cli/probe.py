@@ -25,6 +25,9 @@ from megtrim.core.cli.options import examples, json_option, running
 from megtrim.core.cli.session.setup import describe, open_session
 from megtrim.core.config.problems import suggest
 from megtrim.core.config.scenarios import all_scenarios
+from megtrim.core.keep.keepset import KeepSet
+from megtrim.core.keep.keepset_files import read_keep_set
+from megtrim.core.keep.operators import strip_version
 from megtrim.core.proof.trap_diagnosis import (
     Diagnosis,
     describe_with_rest,
@@ -36,10 +39,7 @@ from megtrim.core.trim.builds import applications
 from megtrim.core.trim.runs.execution import RunResult, RunSpec, run_on
 from megtrim.engines.megengine.load_and_run.arguments import check_arguments
 from megtrim.engines.megengine.models.facts import describe_variable
-from megtrim.engines.megengine.models.operators import strip_version
 from megtrim.engines.megengine.models.reader import read_model
-from megtrim.engines.megengine.regions.keepset import KeepSet
-from megtrim.engines.megengine.regions.keepset_files import read_keep_set
 from megtrim.libs.programs.application_arguments import INPUT, MODEL, OUTPUTS, THREADS, names_in
 from megtrim.libs.programs.exit_status import ProgramRun, RunOutcome, ending
 from megtrim.libs.util.errors import EXIT_PASS, InputError, ProductFailure, worst_exit_code

@@ -26,6 +26,7 @@ from megtrim.core.checks.check import DeviceIdentity
 from megtrim.core.checks.statuses import ScenarioStatus
 from megtrim.core.config.scenarios import Scenario
 from megtrim.core.evidence.binding import binding
+from megtrim.core.keep.keepset_files import read_keep_set
 from megtrim.core.proof.results import VerificationOutcome, VerifyResult
 from megtrim.core.proof.trap_diagnosis import ensure_named_program
 from megtrim.core.proof.verification import TrapBeforeFailure, VerificationCase, prove
@@ -37,7 +38,6 @@ from megtrim.core.trim.runs.scenario_runs import (
     make_run_spec,
     scenario_of,
 )
-from megtrim.engines.megengine.regions.keepset_files import read_keep_set
 from megtrim.places.devices.device import Lease
 from megtrim.places.devices.retry import keep_first_failure, run_with_retries
 

@@ -11,10 +11,10 @@ from megtrim.core.checks.statuses import ScenarioStatus
 from megtrim.core.config.scenarios import Scenario
 from megtrim.core.functions import linker_script
 from megtrim.core.functions.runtime_lines import RuntimeLine
+from megtrim.core.keep.keepset import KeepSet, missing
+from megtrim.core.keep.region import Region
 from megtrim.core.trim.builds import applications, links
 from megtrim.core.trim.runs.execution import RunResult
-from megtrim.engines.megengine.regions.keepset import KeepSet, missing
-from megtrim.engines.megengine.regions.region import Region
 from megtrim.engines.megengine.regions.trace import parse_trace
 from megtrim.libs.elf.symbol_names import readable
 from megtrim.libs.programs.exit_status import ProgramRun, RunOutcome, ending, error_message

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from megtrim.core.build_spec import Variant
 from megtrim.core.checks.statuses import ScenarioStatus
+from megtrim.core.keep.keepset import KeepSet
 from megtrim.core.proof.results import VerificationOutcome
 from megtrim.core.proof.trap_diagnosis import (
     Diagnosis,
@@ -21,7 +22,6 @@ from megtrim.core.proof.trap_diagnosis import (
 )
 from megtrim.core.trim.runs.execution import RunResult, RunSpec, run_on
 from megtrim.engines.megengine.load_and_run.dump import Comparison, compare, parse_dump, refusal
-from megtrim.engines.megengine.regions.keepset import KeepSet
 from megtrim.libs.programs import app_outputs
 from megtrim.libs.programs.exit_status import RunOutcome, ending
 from megtrim.libs.programs.parity import OutputResult, Tolerance

@@ -24,14 +24,7 @@ from megtrim.core.chain.graph import (
     trims_functions,
 )
 from megtrim.core.chain.session import Session, binary
-from megtrim.core.size.prices import Price, PriceKind, PriceList, sort_prices
-from megtrim.core.size.references import stage as references
-from megtrim.core.size.references.graph import Mask, Numbers, ReferenceGraph, count_retained
-from megtrim.core.size.references.linked_file import LinkedFile, locate
-from megtrim.core.trim.builds import links as linking
-from megtrim.core.trim.builds.links import UntrimmedProgram
-from megtrim.engines.megengine.models.operators import strip_version
-from megtrim.engines.megengine.regions.keepset import (
+from megtrim.core.keep.keepset import (
     KeepSet,
     NeededParts,
     list_models,
@@ -39,7 +32,15 @@ from megtrim.engines.megengine.regions.keepset import (
     model_of,
     select_scenarios,
 )
-from megtrim.engines.megengine.regions.region import PREFIX, Region
+from megtrim.core.keep.operators import strip_version
+from megtrim.core.keep.region import Region
+from megtrim.core.size.prices import Price, PriceKind, PriceList, sort_prices
+from megtrim.core.size.references import stage as references
+from megtrim.core.size.references.graph import Mask, Numbers, ReferenceGraph, count_retained
+from megtrim.core.size.references.linked_file import LinkedFile, locate
+from megtrim.core.trim.builds import links as linking
+from megtrim.core.trim.builds.links import UntrimmedProgram
+from megtrim.engines.megengine.regions.spelling import PREFIX
 from megtrim.engines.megengine.regions.trace import find_regions
 from megtrim.libs.elf import references as elf_references
 from megtrim.libs.elf.layout import ElfLayout

@@ -17,6 +17,9 @@ from megtrim.core.chain.graph import (
 from megtrim.core.chain.session import Session, TaskResults
 from megtrim.core.config.model import switched_off
 from megtrim.core.config.scenarios import all_scenarios
+from megtrim.core.keep.keepset import KeepSet
+from megtrim.core.keep.keepset_files import read_keep_set
+from megtrim.core.keep.region import Region
 from megtrim.core.trim.builds import size_options
 from megtrim.core.trim.results import (
     FunctionsUse,
@@ -30,10 +33,7 @@ from megtrim.core.trim.results import (
     TraceResult,
     TrimChoice,
 )
-from megtrim.engines.megengine.regions.keepset import KeepSet
-from megtrim.engines.megengine.regions.keepset_files import read_keep_set
 from megtrim.engines.megengine.regions.names import NameTable
-from megtrim.engines.megengine.regions.region import Region
 
 
 def trim_choice(session: Session) -> TrimChoice:

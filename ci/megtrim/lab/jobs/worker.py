@@ -22,14 +22,14 @@ from megtrim.core.evidence.evidence import (
     JobPurpose,
 )
 from megtrim.core.functions.observables import dump_list, read_observables
+from megtrim.core.keep.keepset_files import read_keep_set
+from megtrim.core.keep.trace import TraceFailure, TraceProblem
 from megtrim.core.proof.results import VerificationOutcome
 from megtrim.core.proof.trap_diagnosis import read_named
 from megtrim.core.proof.verification import TrapBeforeFailure, VerificationCase, prove
 from megtrim.core.timing.spec import PerformanceStatus
 from megtrim.core.trim.runs import tracing
 from megtrim.core.trim.runs.execution import RunResult, RunSpec
-from megtrim.engines.megengine.regions.keepset_files import read_keep_set
-from megtrim.engines.megengine.regions.trace import TraceFailure, TraceProblem
 from megtrim.lab.evidence.bundle import (
     DROPPED,
     OBSERVABLES,

@@ -22,11 +22,11 @@ from megtrim.core.config.load import LoadedConfig, load_config
 from megtrim.core.config.model import Config
 from megtrim.core.config.problems import suggest
 from megtrim.core.config.scenarios import all_scenarios
+from megtrim.core.keep.keepset import ScenarioRecord, model_of
+from megtrim.core.keep.keepset_files import find_files, read_folder
+from megtrim.core.keep.region import Region
 from megtrim.core.verdict.model import Verdict, VerdictResult, parse_verdict
-from megtrim.engines.megengine.regions.keepset import ScenarioRecord, model_of
-from megtrim.engines.megengine.regions.keepset_files import find_files, read_folder
 from megtrim.engines.megengine.regions.names import NameTable
-from megtrim.engines.megengine.regions.region import Region
 from megtrim.libs.elf.symbol_names import readable, without_arguments
 from megtrim.libs.util.errors import InputError
 from megtrim.libs.util.input_files import read_bytes

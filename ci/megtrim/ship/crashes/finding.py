@@ -6,9 +6,11 @@ import re
 from collections.abc import Iterable
 from enum import StrEnum
 
+from megtrim.core.keep.region import Region
 from megtrim.engines.megengine.regions.header import LEFT_OUT
-from megtrim.engines.megengine.regions.region import GrammarError, Region, parse_demangled
+from megtrim.engines.megengine.regions.spelling import parse_demangled
 from megtrim.libs.elf.symbol_names import readable
+from megtrim.libs.elf.type_names import GrammarError
 from megtrim.libs.util.errors import InputError
 from megtrim.libs.util.value import Value
 from megtrim.ship.crashes.places import find_site

@@ -14,8 +14,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from megtrim.core.functions.linker_script import is_stub
-from megtrim.engines.megengine.regions.keepset import KeepSet, ScenarioRecord, model_of
-from megtrim.engines.megengine.regions.region import Region
+from megtrim.core.keep.keepset import KeepSet, ScenarioRecord, model_of
+from megtrim.core.keep.region import Region
 from megtrim.ship.crashes.build_ids import FEWEST_DIGITS, is_part
 from megtrim.ship.crashes.deferred import find_deferred, look_up_in_memory
 from megtrim.ship.crashes.finding import (

@@ -29,6 +29,7 @@ from megtrim.core.chain.graph import (
 from megtrim.core.chain.session import Session, TrimRequest, scenario_inputs
 from megtrim.core.config.scenarios import Scenario
 from megtrim.core.functions.runtime_lines import RuntimeLine
+from megtrim.core.keep.keepset_files import read_keep_set
 from megtrim.core.proof.neighbours import (
     NeighbourLevel,
     NeighbourOutcome,
@@ -43,7 +44,6 @@ from megtrim.core.trim.builds import applications
 from megtrim.core.trim.runs.execution import RunResult, RunSpec, run_on
 from megtrim.core.trim.runs.scenario_runs import scenario_of
 from megtrim.engines.megengine.load_and_run.dump import largest_value, parse_dump
-from megtrim.engines.megengine.regions.keepset_files import read_keep_set
 from megtrim.libs.programs.exit_status import ProgramRun, RunOutcome, ending, error_message
 from megtrim.libs.programs.parity import Tolerance
 from megtrim.libs.util.errors import InputError

@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 
 from megtrim.core.chain.session import Session
+from megtrim.core.keep.keepset import NeededParts
+from megtrim.core.keep.region import Region
 from megtrim.core.size import pricing
 from megtrim.core.size.prices import (
     Price,
@@ -18,8 +20,6 @@ from megtrim.core.size.prices import (
 from megtrim.core.size.pricing import TRAP_BYTES, RegionExtents, find_extents, find_prices
 from megtrim.core.size.references.graph import Part
 from megtrim.core.size.references.linked_file import LinkedFile, Stretch
-from megtrim.engines.megengine.regions.keepset import NeededParts
-from megtrim.engines.megengine.regions.region import Region
 from megtrim.libs.elf.references import References
 from megtrim.libs.util.errors import InputError
 from megtrim.libs.util.strict_json import decode, encode

@@ -10,12 +10,12 @@ from megtrim.core.chain.filenames import TRACE_FILE
 from megtrim.core.config.scenarios import all_scenarios
 from megtrim.core.functions import probes, qemu_log
 from megtrim.core.functions.observables import Observables
+from megtrim.core.keep.keepset import KeepSet
+from megtrim.core.keep.region import Region
+from megtrim.core.keep.trace import Trace, TraceFailure, TraceProblem
 from megtrim.core.trim.runs import tracing
 from megtrim.core.trim.runs.execution import TRACE_VARIABLE, RunResult, RunSpec, run_on
 from megtrim.core.trim.runs.scenario_runs import expect_as_traced, record_of
-from megtrim.engines.megengine.regions.keepset import KeepSet
-from megtrim.engines.megengine.regions.region import Region
-from megtrim.engines.megengine.regions.trace import Trace, TraceFailure, TraceProblem
 from megtrim.libs.elf.symbol_table import FunctionTable
 from megtrim.libs.programs.app_outputs import PRINTED
 from megtrim.libs.programs.exit_status import ProgramRun

@@ -18,8 +18,8 @@ from megtrim.core.checks.invocation import Options
 from megtrim.core.cli.session.origin import find_top
 from megtrim.core.cli.session.preflight import list_written_files
 from megtrim.core.config.load import LoadedConfig
-from megtrim.engines.megengine.regions.keepset import KeepSet
-from megtrim.engines.megengine.regions.keepset_files import find_files, read_folder, read_keep_set
+from megtrim.core.keep.keepset import KeepSet
+from megtrim.core.keep.keepset_files import find_files, read_folder, read_keep_set
 from megtrim.engines.sample import find_embedded_source
 from megtrim.libs.util.errors import InputError
 from megtrim.libs.util.process import ProcessRunner

@@ -10,9 +10,10 @@ from dataclasses import replace
 from megtrim.core.build_spec import Link, Variant
 from megtrim.core.functions import probes, qemu_log
 from megtrim.core.functions.observables import FunctionList, Observables, function_list
+from megtrim.core.keep.trace import Trace
 from megtrim.core.trim.runs import execution
 from megtrim.core.trim.runs.execution import RunResult, RunSpec
-from megtrim.engines.megengine.regions.trace import Trace, check_trace, parse_announced_count
+from megtrim.engines.megengine.regions.trace import check_trace, parse_announced_count
 from megtrim.libs.elf.symbol_table import read_table
 from megtrim.libs.programs.exit_status import ProgramRun, RunOutcome, ending, error_message
 from megtrim.libs.util.errors import InfrastructureFailure, ProductFailure

@@ -6,10 +6,10 @@ from megtrim.core.build_spec import Variant
 from megtrim.core.chain.filenames import REGIONS_FILE
 from megtrim.core.chain.graph import Task, trims_functions
 from megtrim.core.chain.session import Session
+from megtrim.core.keep.region import Region
 from megtrim.core.size import byte_tables
 from megtrim.core.trim.builds import applications, variants
 from megtrim.core.trim.results import BuildResult
-from megtrim.engines.megengine.regions.region import Region
 from megtrim.engines.megengine.regions.trace import regions_in_binary
 from megtrim.libs.util.errors import ProductFailure
 

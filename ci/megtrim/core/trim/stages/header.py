@@ -7,14 +7,14 @@ from megtrim.core.chain.filenames import KEEP_SET_FILE, TRACE_FILE
 from megtrim.core.chain.graph import Task, trace_task
 from megtrim.core.chain.session import Session
 from megtrim.core.config.scenarios import all_scenarios
+from megtrim.core.keep.keepset import KeepSet, build_keep_set
+from megtrim.core.keep.keepset_files import dump_keep_set
 from megtrim.core.trim.committed_keepset import read_committed
 from megtrim.core.trim.results import HeaderResult
 from megtrim.core.trim.runs.scenario_runs import binding_of, record_of
 from megtrim.engines.megengine.models.operators import OperatorInfo, merge
 from megtrim.engines.megengine.models.reader import load_needs
 from megtrim.engines.megengine.regions.header import Layout, Scopes, render
-from megtrim.engines.megengine.regions.keepset import KeepSet, build_keep_set
-from megtrim.engines.megengine.regions.keepset_files import dump_keep_set
 from megtrim.engines.megengine.regions.trace import read_trace
 from megtrim.libs.util.files import sha256_file
 

@@ -20,12 +20,13 @@ from megtrim.core.evidence.evidence import (
     expect_fitting,
     find_brought,
 )
+from megtrim.core.keep.trace import Trace
 from megtrim.core.trim.builds import applications
 from megtrim.core.trim.results import SearchResult, TraceResult
 from megtrim.core.trim.runs import tracing
 from megtrim.core.trim.runs.execution import RunResult
 from megtrim.core.trim.runs.scenario_runs import cache_of, make_run_spec, scenario_of
-from megtrim.engines.megengine.regions.trace import Trace, parse_trace
+from megtrim.engines.megengine.regions.trace import parse_trace
 from megtrim.libs.programs.exit_status import ProgramRun
 from megtrim.libs.util.errors import InputError, ProductFailure
 from megtrim.places.devices.device import Lease

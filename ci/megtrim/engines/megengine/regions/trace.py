@@ -9,22 +9,15 @@ One mangled type name a line, written when the program exits, and not trusted. P
 
 import hashlib
 import re
-from collections.abc import Iterable, Sequence
-from enum import StrEnum
+from collections.abc import Iterable
 from functools import lru_cache
 from pathlib import Path
 
-from megtrim.engines.megengine.regions.region import (
-    MAX_NAME,
-    PREFIX,
-    GrammarError,
-    Region,
-    demangle,
-    order,
-    parse_demangled,
-    problem,
-)
-from megtrim.libs.util.errors import InputError, ProductFailure
+from megtrim.core.keep.region import Region, order
+from megtrim.core.keep.trace import Trace, TraceFailure, TraceProblem
+from megtrim.engines.megengine.regions.spelling import PREFIX, demangle, parse_demangled, problem
+from megtrim.libs.elf.type_names import MAX_NAME, GrammarError
+from megtrim.libs.util.errors import InputError
 from megtrim.libs.util.input_files import read_bytes
 from megtrim.libs.util.value import Value
 
@@ -36,28 +29,6 @@ MAX_REGIONS = 100_000
 _ANNOUNCED = re.compile(r"^midout: ([0-9]{1,9}) items written to ", re.MULTILINE)
 _IN_BINARY = re.compile(rb"%s[A-Za-z0-9_]{1,%d}\0" % (PREFIX.encode(), MAX_NAME))
 _HINT = "expected a trace as midout's profile build writes it"
-
-
-class Trace(Value):
-    regions: tuple[Region, ...]
-    """Sorted and unique, at least one."""
-    sha256: str
-
-
-class TraceProblem(StrEnum):
-    MISSING = "missing"
-    EMPTY = "empty"
-    TRUNCATED = "truncated"
-    STALE = "stale"
-    SHRUNKEN = "shrunken"
-
-
-class TraceFailure(ProductFailure):
-    def __init__(
-        self, problem: TraceProblem, message: str, *, hint: str, command: Sequence[str] = ()
-    ) -> None:
-        super().__init__(f"{message} ({problem} trace)", hint=hint, command=command)
-        self.problem = problem
 
 
 class _Lines(Value):

@@ -12,13 +12,13 @@ from megtrim.core.chain.session import Session
 from megtrim.core.chain.stage_result import StageResult
 from megtrim.core.functions.kept_functions import KeepPattern
 from megtrim.core.functions.observables import Observables
+from megtrim.core.keep.keepset import KeepSet, build_keep_set
 from megtrim.core.trim.builds import links, switches, variants
 from megtrim.core.trim.builds.links import UnfoldedLink, UntrimmedProgram
 from megtrim.core.trim.builds.switches import forced_off, is_minimum_size, switch_options
 from megtrim.core.trim.keepset_usage import trim_choice
 from megtrim.core.trim.stages import header
 from megtrim.engines.megengine.regions.header import Scopes
-from megtrim.engines.megengine.regions.keepset import KeepSet, build_keep_set
 from megtrim.engines.sample import SampleEngine, find_embedded_source
 from megtrim.libs.elf.layout import WITH_BUILD_ID
 from megtrim.libs.util.errors import InputError, ProductFailure

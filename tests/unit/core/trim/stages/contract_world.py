@@ -28,10 +28,10 @@ from megtrim.core.checks.check import DeviceIdentity
 from megtrim.core.config.load import load_config
 from megtrim.core.config.model import Config
 from megtrim.core.config.scenarios import all_scenarios
+from megtrim.core.keep.keepset import KeepSet
 from megtrim.core.proof.results import VerifyResult
 from megtrim.core.trim.committed_keepset import write_committed
 from megtrim.engines.megengine.regions.header import Scopes
-from megtrim.engines.megengine.regions.keepset import KeepSet
 from megtrim.engines.sample import SampleEngine, find_embedded_source
 from megtrim.libs.util.errors import InfrastructureFailure
 from megtrim.libs.util.files import sha256_file

@@ -8,11 +8,11 @@ import pytest
 from megtrim.core.build_spec import BuildRecord, BuildSpec, LinkSpec, Variant
 from megtrim.core.chain.graph import Stage, Task
 from megtrim.core.chain.session import Session
+from megtrim.core.keep.keepset_files import dump_keep_set, read_keep_set
+from megtrim.core.keep.operators import OperatorNeeds
 from megtrim.core.trim.results import HeaderResult
 from megtrim.core.trim.stages import build, header
-from megtrim.engines.megengine.models.operators import OperatorNeeds
 from megtrim.engines.megengine.regions.header import macro_file, tag_file
-from megtrim.engines.megengine.regions.keepset_files import dump_keep_set, read_keep_set
 from megtrim.libs.util.errors import InputError, ProductFailure
 from megtrim.libs.util.process import ProcessRunner
 from unit.core.trim.stages import support
