@@ -23,6 +23,8 @@ from faults.matrix import Plant
 from faults.world import compile_program, model, pool_of, trace_bytes, with_role
 from megtrim.core.build_spec import Variant
 from megtrim.core.trim.runs.execution import RunSpec, run_on
+from megtrim.core.trim.runs.tracing import leave_trace
+from megtrim.engines.megengine.regions.midout import MidoutTraces
 from megtrim.libs.util.process import Command, ProcessRunner
 from megtrim.places.devices.device import Device, Timeouts
 from virtual_phone.adb_server import connect, private_server
@@ -77,9 +79,9 @@ class Bench:
         )
         start = time.perf_counter()
         with self.pool.reserve() as lease:
-            found = run_on(lease, spec)
+            found = run_on(lease, leave_trace(spec, MidoutTraces()))
         seconds = time.perf_counter() - start
-        assert found.trace == trace_bytes()
+        assert found.recorded == trace_bytes()
         assert len(found.outputs) == 1
         return seconds
 

@@ -39,7 +39,7 @@ _PRESENT = {
     "util": "libs.util",
     "verdict": "core.verdict",
 }
-"""By former name, the present one, both below ``megtrim``: packages, and modules that left theirs."""
+"""By former name, the present one, both below ``megtrim``; a module only if it left its package."""
 
 
 class _FormerNames(MetaPathFinder, Loader):

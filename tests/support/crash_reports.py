@@ -12,8 +12,7 @@ from pathlib import Path
 
 from megtrim.core.functions.linker_script import STUB, is_stub
 from megtrim.core.keep.region import Region
-from megtrim.engines.megengine.regions.header import LEFT_OUT
-from megtrim.engines.megengine.regions.spelling import parse_demangled
+from megtrim.engines.megengine.regions.spelling import LEFT_OUT, parse_demangled
 from megtrim.libs.elf.layout import AARCH64, ARM
 from megtrim.libs.elf.symbol_names import readable
 from megtrim.libs.elf.symbol_table import Function

@@ -1,6 +1,6 @@
 """Engines that can be trimmed: one file per kind behind :class:`Engine`, one line in ``KINDS``."""
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import Protocol
 
@@ -13,10 +13,10 @@ from megtrim.core.build_spec import (
     Toolchain,
     Variant,
 )
+from megtrim.core.keep.marks import RegionMarks
 from megtrim.engines import sample
 from megtrim.engines.megengine import engine, generations
 from megtrim.engines.megengine.load_and_run.dialects import Dialect
-from megtrim.engines.megengine.regions.header import Scopes
 from megtrim.libs.util.process import ProcessRunner
 from megtrim.places.compile.projects.checkout import Checkout
 
@@ -29,6 +29,10 @@ class Engine(Protocol):
     """Folders of its tree that are always compiled for speed, even if the rest is for size."""
     switches: tuple[Switch, ...]
     """Switches that its releases have options for."""
+
+    @property
+    def marks(self) -> RegionMarks | None:
+        """None: its code is not marked with regions."""
 
     def identity(self) -> EngineIdentity: ...
 
@@ -45,15 +49,6 @@ class Engine(Protocol):
 
     def library(self, linkage: Linkage, toolchain: Toolchain) -> EngineLibrary:
         """Raises InputError if this engine has no such library."""
-
-    def elemwise_modes(self) -> tuple[tuple[str, int], ...]:
-        """Name and value of all of them: the header must name each one."""
-
-    def scopes(self) -> Scopes:
-        """The parts of a keep set that can have files of their own, by the sources."""
-
-    def texts(self) -> Iterator[tuple[str, str]]:
-        """Relative path and text of the sources that may mark regions."""
 
     def formats(self) -> tuple[str, ...]:
         """Return the formats that its program reads; empty if none or an unknown one is named."""

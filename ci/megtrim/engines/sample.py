@@ -17,7 +17,7 @@ from megtrim.core.build_spec import (
 )
 from megtrim.engines.megengine.load_and_run import dialects
 from megtrim.engines.megengine.load_and_run.dialects import Dialect
-from megtrim.engines.megengine.regions.header import Scopes
+from megtrim.engines.megengine.regions.midout import Midout
 from megtrim.libs.util.errors import InputError
 from megtrim.libs.util.input_files import find_shipped
 from megtrim.libs.util.process import ProcessRunner
@@ -56,6 +56,9 @@ class SampleEngine:
             root=source, files=files, commit=tree.commit, dirty=tree.dirty, parts=_SOURCES
         )
         self._sources = SourceTexts(self.checkout)
+        self.marks = Midout(
+            modes=self.elemwise_modes, scopes=lambda: self._sources.scopes, texts=self.texts
+        )
 
     def identity(self) -> EngineIdentity:
         return self.checkout.identity(KIND, GENERATION)
@@ -102,9 +105,6 @@ class SampleEngine:
         lines = path.read_text(encoding="utf-8").splitlines()
         pairs = (line.split() for line in lines if line.strip() and not line.startswith("#"))
         return tuple((name, int(value)) for name, value in pairs)
-
-    def scopes(self) -> Scopes:
-        return self._sources.scopes
 
     def texts(self) -> Iterator[tuple[str, str]]:
         for name in sorted(self.checkout.files):

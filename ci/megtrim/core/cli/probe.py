@@ -30,6 +30,7 @@ from megtrim.core.keep.keepset_files import read_keep_set
 from megtrim.core.keep.operators import strip_version
 from megtrim.core.proof.trap_diagnosis import (
     Diagnosis,
+    ProfileProgram,
     describe_with_rest,
     diagnose,
     named_program,
@@ -141,13 +142,16 @@ def _diagnose_failure(
         session.results.done[keep_task(session.request.config)].file(KEEP_SET_FILE)
     )
 
-    def profile() -> Path | None:
+    def profile() -> ProfileProgram | None:
         made = able.results.obtain(PROFILE)  # with --committed, made only now
-        return binary(made, program) if made else None
+        if made is None:
+            return None
+        return ProfileProgram(program=binary(made, program), traces=session.services.marks.traces)
 
     return diagnose(
         reduced,
-        lambda _build, other: _run(spec.with_program(other), session.services),
+        spec,
+        lambda _build, other: _run(other, session.services),
         keep,
         named=named_program(program, able),
         profile=profile,

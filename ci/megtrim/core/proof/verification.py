@@ -14,6 +14,7 @@ from megtrim.core.keep.keepset import KeepSet
 from megtrim.core.proof.results import VerificationOutcome
 from megtrim.core.proof.trap_diagnosis import (
     Diagnosis,
+    ProfileProgram,
     SymbolizingLink,
     describe_with_rest,
     diagnose,
@@ -43,7 +44,7 @@ class VerificationCase(Value):
     spec: RunSpec
     """Of the plain program."""
     reduced: Path
-    profile: Path | None
+    profile: ProfileProgram | None
     """Explains a bad end; None: it is not at hand."""
     keep: KeepSet
     tolerance: Tolerance
@@ -127,14 +128,15 @@ def _run_reduced(trial: VerificationCase, lease: Lease) -> RunResult | ProgramKi
 
 
 def _diagnose(trial: VerificationCase, lease: Lease, reduced: RunResult, note: Note) -> Diagnosis:
-    def again(build: str, program: Path) -> RunResult:
-        seen = run_on(lease, trial.spec.with_program(program))
+    def again(build: str, spec: RunSpec) -> RunResult:
+        seen = run_on(lease, spec)
         note(build, seen)
         return seen
 
     try:
         return diagnose(
             reduced.run,
+            trial.spec,
             again,
             trial.keep,
             named=trial.named,

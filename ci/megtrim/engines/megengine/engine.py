@@ -28,7 +28,7 @@ from megtrim.engines.megengine.generations import (
     quirk_options,
 )
 from megtrim.engines.megengine.load_and_run.dialects import Dialect
-from megtrim.engines.megengine.regions.header import Scopes
+from megtrim.engines.megengine.regions.midout import Midout
 from megtrim.libs.util.errors import InputError
 from megtrim.libs.util.process import ProcessRunner
 from megtrim.libs.util.value import Value
@@ -206,6 +206,9 @@ class MegEngine:
         self.generation = generation_of(self.checkout.files, traces_modes=traced, root=root)
         self._refuse_missing_submodules()
         self._sources = SourceTexts(self.checkout)
+        self.marks = Midout(
+            modes=self.elemwise_modes, scopes=lambda: self._sources.scopes, texts=self.texts
+        )
         self._refuse_what_cannot_be_trimmed()
 
     def identity(self) -> EngineIdentity:
@@ -256,9 +259,6 @@ class MegEngine:
             lines = written.read_text(encoding="utf-8").splitlines()
         pairs = (line.replace(" ", "").rstrip(",").partition("=") for line in lines if line.strip())
         return tuple((name, int(value)) for name, _, value in pairs)
-
-    def scopes(self) -> Scopes:
-        return self._sources.scopes
 
     def texts(self) -> Iterator[tuple[str, str]]:
         for name in self.checkout.files:

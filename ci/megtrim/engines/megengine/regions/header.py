@@ -66,8 +66,6 @@ class Scopes(Value):
 
 MODE_TAG = "megdnn_common_elemwise_mode"
 """The tag with which an engine of the newer generation records elementwise modes."""
-LEFT_OUT = "8left_outI"
-"""Part of the linkage names of the functions that trap for a region with a crash id."""
 FORCED = "bin_reduce.h"
 CONTRACT = "midout.h"
 _MODES_FROM_TRACE = 20220507

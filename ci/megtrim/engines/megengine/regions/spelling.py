@@ -6,10 +6,15 @@ from functools import lru_cache
 
 import cxxfilt
 
-from megtrim.libs.elf.type_names import MAX_NAME, NameParser
+from megtrim.core.keep.region import Region
+from megtrim.libs.elf.symbol_names import readable
+from megtrim.libs.elf.type_names import MAX_NAME, GrammarError, NameParser
 from megtrim.libs.util.errors import InputError
 
 PREFIX = "N6midout6RegionI"
+LEFT_OUT = "8left_outI"
+"""Part of the linkage names of the functions that trap for a region with a crash id."""
+_TRAP = re.compile(r"void midout::left_out<(.*?) ?>\(\)")
 _MANGLED = re.compile(rf"{PREFIX}[A-Za-z0-9_]+")
 _BACK_REFERENCE = re.compile(r"S[0-9A-Z]*_|T[0-9]*_")
 _MAX_BACK_REFERENCES = 12
@@ -24,6 +29,17 @@ def parse_demangled(text: str) -> tuple[str, tuple[int | str, ...]]:
     for word in ("midout", "::", "Region", "<", "midout", "::", "tags", "::"):
         parser.expect(word)
     return parser.rest(parser.integral_constant)
+
+
+def find_trap(name: str) -> Region | None:
+    """Return the region that the function with this linkage name traps for."""
+    if LEFT_OUT not in name:
+        return None
+    try:
+        found = _TRAP.fullmatch(readable(name))
+        return Region(*parse_demangled(found[1])) if found else None
+    except (GrammarError, InputError):
+        return None
 
 
 def problem(mangled: str) -> str:

@@ -28,6 +28,8 @@ MAX_REGIONS = 100_000
 
 _ANNOUNCED = re.compile(r"^midout: ([0-9]{1,9}) items written to ", re.MULTILINE)
 _IN_BINARY = re.compile(rb"%s[A-Za-z0-9_]{1,%d}\0" % (PREFIX.encode(), MAX_NAME))
+_MARK = re.compile(rf"_ZT[IS]({PREFIX}\w+)|_Z({PREFIX}\w+)7on_usedEv", re.ASCII)
+"""Descriptions of a region's type, texts of its name, and functions that report it."""
 _HINT = "expected a trace as midout's profile build writes it"
 
 
@@ -93,10 +95,17 @@ def check_trace(data: bytes | None, *, announced: int | None, source: str) -> Tr
 def regions_in_binary(data: bytes) -> tuple[Region, ...]:
     """Return the regions in a profile build, which holds their types' names, NUL-terminated."""
     found = {match[0][:-1].decode("ascii") for match in _IN_BINARY.finditer(data)}
-    return tuple(sorted({*find_regions(found).values()}, key=order))
+    return tuple(sorted({*_find_regions(found).values()}, key=order))
 
 
-def find_regions(names: Iterable[str]) -> dict[str, Region]:
+def find_marked(names: Iterable[str]) -> dict[str, Region]:
+    """Return the regions that are marked with these linkage names."""
+    types = {name: mark[1] or f"{mark[2]}E" for name in names if (mark := _MARK.fullmatch(name))}
+    regions = _find_regions(types.values())
+    return {name: regions[kind] for name, kind in types.items() if kind in regions}
+
+
+def _find_regions(names: Iterable[str]) -> dict[str, Region]:
     regions = {}
     for mangled, name in demangle(name for name in names if not problem(name)).items():
         try:

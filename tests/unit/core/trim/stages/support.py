@@ -85,7 +85,7 @@ def evidence(
     trace: bytes | None = None,
     outputs: Mapping[str, bytes] | None = None,
 ) -> RunResult:
-    return RunResult(run=ended or run(), trace=trace, cache=None, outputs=outputs or {})
+    return RunResult(run=ended or run(), cache=None, outputs=outputs or {}, recorded=trace)
 
 
 def trace(*numbers: int) -> bytes:

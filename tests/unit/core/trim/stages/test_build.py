@@ -15,6 +15,7 @@ from megtrim.core.trim.stages import build, header
 from megtrim.engines.megengine.regions.header import macro_file, tag_file
 from megtrim.libs.util.errors import InputError, ProductFailure
 from megtrim.libs.util.process import ProcessRunner
+from megtrim.places.compile.projects.checkout import SourceTexts
 from unit.core.trim.stages import support
 from unit.core.trim.stages.switch_builds import made
 
@@ -105,7 +106,7 @@ def test_the_header_is_made_from_the_committed_file(now: Session) -> None:
     assert text.count("kern") > 0
     assert folder.result == HeaderResult(regions=2, operators=0, warnings=())
     files = {name for name in folder.files if name.startswith("include/")}
-    scopes = now.services.engine.scopes()
+    scopes = SourceTexts(now.services.engine.checkout).scopes
     assert files == {
         "include/bin_reduce.h",
         "include/midout.h",

@@ -8,7 +8,6 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from megtrim.core.build_spec import Linkage, Variant
-from megtrim.engines.kinds import KINDS
 from megtrim.engines.megengine.engine import (
     SCRIPT,
     MegEngine,
@@ -361,7 +360,7 @@ def test_another_folder_is_no_sample_engine(processes: ProcessRunner, tmp_path: 
 def test_the_flags_of_the_sample_are_those_that_its_program_names(
     processes: ProcessRunner, tmp_path: Path
 ) -> None:
-    embedded = KINDS["sample"](find_embedded_source(), processes, tmp_path / "keepset")
+    embedded = SampleEngine(find_embedded_source(), processes, tmp_path / "keepset")
     assert embedded.identity().kind == "sample"
     assert dict(embedded.elemwise_modes())["RELU"] == 0
     whole = embedded.dialect()
