@@ -24,6 +24,8 @@ from faults.world import compile_program, model, pool_of, trace_bytes, with_role
 from megtrim.core.build_spec import Variant
 from megtrim.core.parts import hand_in
 from megtrim.core.trim.runs.execution import RunSpec, run_on
+from megtrim.core.trim.runs.tracing import leave_trace
+from megtrim.engines.megengine.regions.midout import MidoutTraces
 from megtrim.libs.util.process import Command, ProcessRunner
 from megtrim.parts import PARTS
 from megtrim.places.devices.device import Device, Timeouts
@@ -79,9 +81,9 @@ class Bench:
         )
         start = time.perf_counter()
         with self.pool.reserve() as lease:
-            found = run_on(lease, spec)
+            found = run_on(lease, leave_trace(spec, MidoutTraces()))
         seconds = time.perf_counter() - start
-        assert found.trace == trace_bytes()
+        assert found.recorded == trace_bytes()
         assert len(found.outputs) == 1
         return seconds
 

@@ -19,10 +19,10 @@ from collections.abc import Callable
 from itertools import cycle, islice
 from pathlib import Path
 
+from megtrim.core.keep.keepset import ScenarioRecord, build_keep_set
+from megtrim.core.keep.keepset_files import dump_keep_set
 from megtrim.engines.megengine.models.operators import merge, parse_operator_json
 from megtrim.engines.megengine.regions.header import MACROS, Layout, Scopes, render
-from megtrim.engines.megengine.regions.keepset import ScenarioRecord, build_keep_set
-from megtrim.engines.megengine.regions.keepset_files import dump_keep_set
 from megtrim.engines.megengine.regions.trace import read_trace
 from megtrim.libs.util.process import Command, ProcessRunner
 

@@ -24,12 +24,12 @@ from megtrim.core.chain.graph import HEADER
 from megtrim.core.chain.session import Session
 from megtrim.core.checks.invocation import Options
 from megtrim.core.cli.session.setup import open_session
+from megtrim.core.keep.keepset import KeepSet, build_keep_set
+from megtrim.core.keep.keepset_files import read_folder, read_keep_set
+from megtrim.core.keep.operators import select_needs, unite_needs
 from megtrim.core.parts import hand_in
 from megtrim.core.trim.builds import variants
-from megtrim.engines.megengine.models.operators import select_needs, unite_needs
-from megtrim.engines.megengine.regions.header import Layout, Scopes, render
-from megtrim.engines.megengine.regions.keepset import KeepSet, build_keep_set
-from megtrim.engines.megengine.regions.keepset_files import read_folder, read_keep_set
+from megtrim.engines.megengine.regions.header import Layout
 from megtrim.parts import PARTS
 
 MOST_FILES = 5
@@ -50,13 +50,8 @@ def without(keep: KeepSet, model: str) -> KeepSet:
 
 
 def build(session: Session, keep: KeepSet, layout: Layout, out: Path) -> tuple[BuildRecord, bytes]:
-    files = render(
-        keep,
-        layout=layout,
-        elemwise_modes=session.services.engine.elemwise_modes(),
-        scopes=session.services.engine.scopes() if layout is Layout.SCOPED else Scopes(),
-    )
-    spec = variants.make_spec(session, Variant.REDUCED, dict(files.files))
+    files = session.services.marks.render_header(keep, layout=layout, crash_ids=False)
+    spec = variants.make_spec(session, Variant.REDUCED, files)
     with tempfile.TemporaryDirectory(dir=out) as folder:
         record = session.services.builder.build(
             spec,

@@ -42,12 +42,14 @@ from faults.world import (
     write_files,
 )
 from megtrim.core.build_spec import Variant
+from megtrim.core.keep.trace import TraceFailure
 from megtrim.core.parts import hand_in
 from megtrim.core.proof.results import VerificationOutcome
+from megtrim.core.proof.trap_diagnosis import ProfileProgram
 from megtrim.core.proof.verification import VerificationCase, prove
 from megtrim.core.trim.runs import tracing
 from megtrim.core.trim.runs.execution import RunResult, RunSpec
-from megtrim.engines.megengine.regions.trace import TraceFailure
+from megtrim.engines.megengine.regions.midout import MidoutTraces
 from megtrim.libs.programs.parity import EXACT
 from megtrim.libs.util.errors import InfrastructureFailure, InputError, ProductFailure
 from megtrim.libs.util.process import Command, ProcessRunner
@@ -165,12 +167,14 @@ class _Work:
         )
         if self.case.way.purpose is Purpose.TRACE:
             spec = spec.with_program(self.files.profile)
-            _, self.trace, _ = tracing.trace("model/default@any", spec, lease, lambda _seen: None)
+            _, self.trace, _ = tracing.trace(
+                "model/default@any", spec, MidoutTraces(), lease, lambda _seen: None
+            )
             return Verdict.PASS
         trial = VerificationCase(
             spec=spec,
             reduced=self.files.reduced,
-            profile=self.files.profile,
+            profile=ProfileProgram(program=self.files.profile, traces=MidoutTraces()),
             keep=keep_set(self.case.way.plant),
             tolerance=EXACT,
         )

@@ -15,8 +15,8 @@ from pathlib import Path
 from faults.matrix import Fault, Plant
 from megtrim.core.build_spec import Variant
 from megtrim.core.config.device import DeviceSettings
-from megtrim.engines.megengine.regions.keepset import KeepSet, build_keep_set
-from megtrim.engines.megengine.regions.region import Region
+from megtrim.core.keep.keepset import KeepSet, build_keep_set
+from megtrim.core.keep.region import Region
 from megtrim.engines.megengine.regions.trace import MAGIC, parse_trace
 from megtrim.lab.pool.device_pool import merge_devices
 from megtrim.libs.util.process import Command, ProcessRunner

@@ -21,6 +21,7 @@ from megtrim.core.functions.observables import (
     parse_list,
     parse_observables,
 )
+from megtrim.core.keep.keepset_files import parse_keep_set
 from megtrim.core.size.attribution import NameSources
 from megtrim.core.size.baseline import dump_sizes, parse_sizes
 from megtrim.core.size.breakdown import break_down
@@ -34,7 +35,6 @@ from megtrim.core.size.references.linked_file import read_graph
 from megtrim.core.verdict.model import parse_verdict, to_json
 from megtrim.engines.megengine.models.operators import parse_operator_json
 from megtrim.engines.megengine.models.reader import parse_model
-from megtrim.engines.megengine.regions.keepset_files import parse_keep_set
 from megtrim.engines.megengine.regions.trace import parse_trace
 from megtrim.lab.evidence.bundle import parse_bundle
 from megtrim.lab.evidence.times import expect_of, parse_record

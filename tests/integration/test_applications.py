@@ -15,7 +15,7 @@ from integration.links import TRAPPED
 from integration.planted_uses import ARM64, CLASSIFY, KEPT, PRINTED, expect_no_silent_use, plant
 from integration.sample_builds import build_c_consumer
 from megtrim.core.checks.invocation import Options
-from megtrim.engines.megengine.regions.keepset_files import read_folder
+from megtrim.core.keep.keepset_files import read_folder
 from megtrim.libs.elf.layout import parse_build_id
 from megtrim.libs.util.process import CompletedCommand
 from support.megtrim_cli import Project, read_verdict

@@ -10,10 +10,10 @@ import junitparser
 import pytest
 
 from integration.conftest import MakeProject
+from megtrim.core.keep.keepset_files import find_files
 from megtrim.core.size.baseline import dump_sizes, load_sizes
 from megtrim.core.size.budgets import Baseline
 from megtrim.core.size.growth.causes import ORDERS, Cause
-from megtrim.engines.megengine.regions.keepset_files import find_files
 from megtrim.hosting.github.baselines import Base
 from megtrim.libs.elf.layout import parse_build_id
 from megtrim.libs.util.process import CompletedCommand

@@ -20,8 +20,8 @@ import pytest
 from integration.conftest import MakeProject
 from megtrim.core.checks.invocation import BASELINE_FILE, REPORT_ARTIFACT, Invocation
 from megtrim.core.config.config_id import suffix_of
-from megtrim.engines.megengine.regions.keepset import KeepSet
-from megtrim.engines.megengine.regions.keepset_files import dump_keep_set, read_keep_set
+from megtrim.core.keep.keepset import KeepSet
+from megtrim.core.keep.keepset_files import dump_keep_set, read_keep_set
 from megtrim.libs.util.process import CompletedCommand, ProcessRunner
 from megtrim.times.outcomes import show_again
 from support.clock import clock_at

@@ -12,7 +12,7 @@ from elftools.elf.elffile import ELFFile
 
 from integration.conftest import MakeProject
 from megtrim.core.build_spec import Variant
-from megtrim.engines.megengine.regions.keepset_files import read_folder
+from megtrim.core.keep.keepset_files import read_folder
 from support.megtrim_cli import Project
 
 pytestmark = [pytest.mark.chain]

@@ -15,9 +15,9 @@ from pathlib import Path
 import pytest
 
 from integration.links import TRAPPED
+from megtrim.core.keep.keepset import KeepSet, build_keep_set
+from megtrim.core.keep.region import Region
 from megtrim.engines.megengine.regions.header import Layout, Scopes, render, rewritten, scopes
-from megtrim.engines.megengine.regions.keepset import KeepSet, build_keep_set
-from megtrim.engines.megengine.regions.region import Region
 from megtrim.libs.util.process import Command, CompletedCommand, ProcessRunner
 from support.scenario_records import make_record
 

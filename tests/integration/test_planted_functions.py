@@ -28,11 +28,11 @@ from megtrim.core.config.scenarios import all_scenarios
 from megtrim.core.functions import linker_script, local_functions
 from megtrim.core.functions.kept_functions import BY_VALUES
 from megtrim.core.functions.observables import read_observables
+from megtrim.core.keep.keepset import KeepSet
+from megtrim.core.keep.keepset_files import read_folder
 from megtrim.core.proof.results import VerifyResult
 from megtrim.core.trim.builds import variants
 from megtrim.core.trim.builds.links import locate_unstripped, observables
-from megtrim.engines.megengine.regions.keepset import KeepSet
-from megtrim.engines.megengine.regions.keepset_files import read_folder
 from megtrim.libs.elf.objects import Object
 from megtrim.libs.elf.symbol_names import brief, is_local_name, readable
 from megtrim.libs.elf.symbol_table import read_table

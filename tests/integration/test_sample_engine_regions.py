@@ -7,8 +7,8 @@ import pytest
 from numpy.typing import NDArray
 
 from integration.sample_builds import build, run
+from megtrim.core.keep.region import Region
 from megtrim.engines.megengine.load_and_run.dump import parse_dump
-from megtrim.engines.megengine.regions.region import Region
 from megtrim.engines.megengine.regions.trace import (
     parse_announced_count,
     parse_trace,

@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from megtrim.core.functions.linker_script import STUB, is_stub
-from megtrim.engines.megengine.regions.header import LEFT_OUT
-from megtrim.engines.megengine.regions.region import Region, parse_demangled
+from megtrim.core.keep.region import Region
+from megtrim.engines.megengine.regions.spelling import LEFT_OUT, parse_demangled
 from megtrim.libs.elf.layout import AARCH64, ARM
 from megtrim.libs.elf.symbol_names import readable
 from megtrim.libs.elf.symbol_table import Function

@@ -22,9 +22,9 @@ from unittest.mock import patch
 import yaml
 
 from megtrim.core import cli
+from megtrim.core.keep.keepset import KeepSet
+from megtrim.core.keep.keepset_files import find_files, read_folder
 from megtrim.core.trim.committed_keepset import write_committed
-from megtrim.engines.megengine.regions.keepset import KeepSet
-from megtrim.engines.megengine.regions.keepset_files import find_files, read_folder
 from megtrim.hosting import cli as hosting_cli
 from megtrim.lab import cli as lab_cli
 from megtrim.libs.util.process import CompletedCommand

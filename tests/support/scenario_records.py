@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable
 
-from megtrim.engines.megengine.regions.keepset import ScenarioRecord
-from megtrim.engines.megengine.regions.region import Region
+from megtrim.core.keep.keepset import ScenarioRecord
+from megtrim.core.keep.region import Region
 
 
 def make_record(

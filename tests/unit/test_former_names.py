@@ -25,3 +25,9 @@ def test_a_module_that_left_its_package_is_found() -> None:
 @pytest.mark.parametrize("name", ["megtrim.core.size", "megtrim.nothing", "size.rows", "megtrim"])
 def test_other_names_are_left_alone(name: str) -> None:
     assert find_present(name) == ""
+
+
+def test_a_module_that_left_its_package_is_found_where_it_is() -> None:
+    assert find_present("megtrim.regions.keepset") == "megtrim.core.keep.keepset"
+    assert find_present("megtrim.regions.trace") == "megtrim.engines.megengine.regions.trace"
+    assert find_present("megtrim.regions") == "megtrim.engines.megengine.regions"

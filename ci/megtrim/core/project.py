@@ -3,7 +3,7 @@
 A kind of engine is a class that opens a tree. What it leaves out is never asked of it.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
 
@@ -16,10 +16,10 @@ from megtrim.core.build_spec import (
     Toolchain,
     Variant,
 )
+from megtrim.core.keep.marks import RegionMarks
+from megtrim.core.keep.operators import OperatorNeeds
 from megtrim.core.model_facts import ModelFacts, UnknownFormat
 from megtrim.core.parts import find_parts, load
-from megtrim.engines.megengine.models.operators import OperatorNeeds
-from megtrim.engines.megengine.regions.header import Scopes
 from megtrim.libs.programs.application_arguments import Places
 from megtrim.libs.programs.arrays import Tensor
 from megtrim.libs.util.errors import InputError
@@ -91,6 +91,8 @@ class Project(Protocol):
     model_format: str = ""
     """The word that the formats of its models begin with."""
     models: ModelReader | None = None
+    marks: RegionMarks | None = None
+    """None: its code is not marked with regions."""
 
     own_options: Mapping[str, str] = {}
     """CMake options that megtrim sets, and what to write in their place."""
@@ -155,15 +157,6 @@ class Project(Protocol):
     def formats(self) -> tuple[str, ...]:
         """Return the formats that its program reads; empty if none or an unknown one is named."""
         return ()
-
-    def elemwise_modes(self) -> tuple[tuple[str, int], ...]:
-        """Name and value of all of them: the header must name each one."""
-
-    def scopes(self) -> Scopes:
-        """The parts of a keep set that can have files of their own, by the sources."""
-
-    def texts(self) -> Iterator[tuple[str, str]]:
-        """Relative path and text of the sources that may mark regions."""
 
 
 def find_kind(kind: str) -> type[Project]:

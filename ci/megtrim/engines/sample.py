@@ -21,7 +21,8 @@ from megtrim.engines.megengine.load_and_run.dialects import Dialect
 from megtrim.engines.megengine.load_and_run.program import LoadAndRun
 from megtrim.engines.megengine.models import reader
 from megtrim.engines.megengine.options import OWN_OPTIONS, forced_off
-from megtrim.engines.megengine.regions.header import CONTRACT, Scopes
+from megtrim.engines.megengine.regions.header import CONTRACT
+from megtrim.engines.megengine.regions.midout import Midout
 from megtrim.engines.megengine.source_texts import SourceTexts
 from megtrim.libs.util.errors import InputError
 from megtrim.libs.util.input_files import find_shipped
@@ -64,6 +65,9 @@ class SampleEngine(Project):
             root=source, files=files, commit=tree.commit, dirty=tree.dirty, parts=_SOURCES
         )
         self._sources = SourceTexts(self.checkout)
+        self.marks = Midout(
+            modes=self.elemwise_modes, scopes=lambda: self._sources.scopes, texts=self.texts
+        )
 
     @staticmethod
     def find_embedded() -> Path | None:
@@ -126,9 +130,6 @@ class SampleEngine(Project):
         lines = path.read_text(encoding="utf-8").splitlines()
         pairs = (line.split() for line in lines if line.strip() and not line.startswith("#"))
         return tuple((name, int(value)) for name, value in pairs)
-
-    def scopes(self) -> Scopes:
-        return self._sources.scopes
 
     def texts(self) -> Iterator[tuple[str, str]]:
         for name in sorted(self.checkout.files):

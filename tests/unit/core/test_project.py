@@ -31,7 +31,6 @@ from megtrim.core.project import (
     read_any_model,
 )
 from megtrim.engines import sample
-from megtrim.engines.megengine.regions.header import Scopes
 from megtrim.libs.util.errors import InputError
 from megtrim.libs.util.process import ProcessRunner
 from megtrim.parts import PARTS
@@ -78,15 +77,6 @@ class Bare(Project):
         del toolchain
         return EngineLibrary(linkage=linkage, file="libbare.so", include=())
 
-    def elemwise_modes(self) -> tuple[tuple[str, int], ...]:
-        return ()
-
-    def scopes(self) -> Scopes:
-        return Scopes()
-
-    def texts(self) -> Iterator[tuple[str, str]]:
-        yield from ()
-
 
 @pytest.fixture
 def bare(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
@@ -120,7 +110,8 @@ def test_what_a_project_has_not_is_not_asked(
         )
         == ""
     )
-    assert (project.models, project.flags, project.formats()) == (None, None, ())
+    assert (project.models, project.marks, project.flags) == (None, None, None)
+    assert project.formats() == ()
     assert find_library(project, TOOLCHAIN, ("libbare.so",)) == project.library(
         Linkage.SHARED, TOOLCHAIN
     )

@@ -21,6 +21,7 @@ from megtrim.core.config.load import LoadedConfig
 from megtrim.core.config.model import Config
 from megtrim.core.config.scenarios import Scenario
 from megtrim.core.evidence.binding import DEVICE_LABEL
+from megtrim.core.keep.marks import RegionMarks
 from megtrim.core.project import Project
 from megtrim.libs.util.console import Console, show_time
 from megtrim.libs.util.errors import InfrastructureFailure, InputError, MegtrimError
@@ -144,6 +145,15 @@ class Services(Value):
     durations: DurationLog | None = None
     emulators: Mapping[str, CountingEmulator] = field(default_factory=dict)
     """By CPU class, where work is counted."""
+
+    @property
+    def marks(self) -> RegionMarks:
+        """Only what regions alone reach asks for them."""
+        marks = self.engine.marks
+        if marks is None:
+            msg = f"the engine {self.engine.identity().kind} marks no regions"
+            raise TypeError(msg)
+        return marks
 
     def device(self, scenario: Scenario) -> Device:
         device = self.devices.get(scenario.cpu_class.name)

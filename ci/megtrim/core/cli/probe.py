@@ -26,9 +26,13 @@ from megtrim.core.cli.options import examples, json_option, running
 from megtrim.core.cli.session.setup import describe, open_session
 from megtrim.core.config.problems import suggest
 from megtrim.core.config.scenarios import all_scenarios
+from megtrim.core.keep.keepset import KeepSet
+from megtrim.core.keep.keepset_files import read_keep_set
+from megtrim.core.keep.operators import strip_version
 from megtrim.core.model_facts import ModelFacts, describe_variable
 from megtrim.core.proof.trap_diagnosis import (
     Diagnosis,
+    ProfileProgram,
     describe_with_rest,
     diagnose,
     named_program,
@@ -36,9 +40,6 @@ from megtrim.core.proof.trap_diagnosis import (
 )
 from megtrim.core.trim.builds import applications
 from megtrim.core.trim.runs.execution import RunResult, RunSpec, run_on
-from megtrim.engines.megengine.models.operators import strip_version
-from megtrim.engines.megengine.regions.keepset import KeepSet
-from megtrim.engines.megengine.regions.keepset_files import read_keep_set
 from megtrim.libs.programs.application_arguments import INPUT, MODEL, OUTPUTS, THREADS, names_in
 from megtrim.libs.programs.exit_status import ProgramRun, RunOutcome, ending
 from megtrim.libs.util.errors import EXIT_PASS, InputError, ProductFailure, worst_exit_code
@@ -140,13 +141,16 @@ def _diagnose_failure(
         session.results.done[keep_task(session.request.config)].file(KEEP_SET_FILE)
     )
 
-    def profile() -> Path | None:
+    def profile() -> ProfileProgram | None:
         made = able.results.obtain(PROFILE)  # with --committed, made only now
-        return binary(made, program) if made else None
+        if made is None:
+            return None
+        return ProfileProgram(program=binary(made, program), traces=session.services.marks.traces)
 
     return diagnose(
         reduced,
-        lambda _build, other: _run(spec.with_program(other), session.services),
+        spec,
+        lambda _build, other: _run(other, session.services),
         keep,
         named=named_program(program, able),
         profile=profile,

@@ -34,7 +34,7 @@ from megtrim.core.evidence.fields import (
     require_scenario,
     require_unique,
 )
-from megtrim.engines.megengine.regions.region import Region
+from megtrim.core.keep.region import Region
 from megtrim.libs.programs.parity import OutputResult, Tolerance
 from megtrim.libs.util import limits
 from megtrim.libs.util.errors import InfrastructureFailure, InputError, ProductFailure

@@ -19,11 +19,11 @@ from megtrim.core.checks.check import Check
 from megtrim.core.checks.statuses import Contradiction, ScenarioStatus, expect_consistent
 from megtrim.core.config.scenarios import Scenario, all_scenarios
 from megtrim.core.evidence.evidence import DAY_S
+from megtrim.core.keep.trace import TraceFailure
 from megtrim.core.proof.neighbours import NeighbourResult, NeighboursResult
 from megtrim.core.proof.results import ScenarioResult, VerifyResult, scenario_checks
 from megtrim.core.trim.builds import applications
 from megtrim.core.trim.keepset_usage import traced_regions
-from megtrim.engines.megengine.regions.trace import TraceFailure
 from megtrim.libs.util.errors import InfrastructureFailure, MegtrimError
 from megtrim.libs.util.value import Value
 from megtrim.libs.util.wording import count

@@ -26,8 +26,9 @@ from megtrim.core.checks.check import DeviceIdentity
 from megtrim.core.checks.statuses import ScenarioStatus
 from megtrim.core.config.scenarios import Scenario
 from megtrim.core.evidence.binding import binding
+from megtrim.core.keep.keepset_files import read_keep_set
 from megtrim.core.proof.results import VerificationOutcome, VerifyResult
-from megtrim.core.proof.trap_diagnosis import ensure_named_program
+from megtrim.core.proof.trap_diagnosis import ensure_named_program, find_profile
 from megtrim.core.proof.verification import TrapBeforeFailure, VerificationCase, prove
 from megtrim.core.trim.builds import applications
 from megtrim.core.trim.runs.execution import RunResult
@@ -37,7 +38,6 @@ from megtrim.core.trim.runs.scenario_runs import (
     make_run_spec,
     scenario_of,
 )
-from megtrim.engines.megengine.regions.keepset_files import read_keep_set
 from megtrim.places.devices.device import Lease
 from megtrim.places.devices.retry import keep_first_failure, run_with_retries
 
@@ -79,17 +79,15 @@ def work(task: Task, session: Session, folder: Path) -> VerifyResult:
         for output, data in seen.outputs.items():
             (outputs / output).write_bytes(data)
 
-    def find_program(made: StageFolder | None) -> Path | None:
-        return applications.program(scenario, session.request, made) if made else None
-
+    done = session.results.done
     trimmed = trims_functions(session.request.config)
-    plain = applications.program(scenario, session.request, session.results.done[PLAIN])
+    plain = applications.program(scenario, session.request, done[PLAIN])
     cache = cache_of(scenario, session)
     trial = VerificationCase(
         spec=make_run_spec(scenario, session, plain, cache=cache),
-        reduced=applications.program(scenario, session.request, session.results.done[REDUCED]),
+        reduced=applications.program(scenario, session.request, done[REDUCED]),
         # Where functions are trimmed, what is missing is asked of the named link first.
-        profile=None if trimmed else find_program(session.results.done.get(PROFILE)),
+        profile=None if trimmed else find_profile(scenario, session, done.get(PROFILE)),
         keep=keep,
         tolerance=scenario.settings.allowed,
         rest=defers_functions(session.request.config),
@@ -119,11 +117,12 @@ def work(task: Task, session: Session, folder: Path) -> VerifyResult:
         trial = replace(
             trial,
             named=ensure_named_program(scenario, session),
-            profile=find_program(session.results.done.get(PROFILE)),
+            profile=find_profile(scenario, session, done.get(PROFILE)),
         )
         device, outcome = prove_case(trial, [(device, outcome)])
-    if outcome.unexplained and (profile := find_program(session.results.obtain(PROFILE))):
-        device, outcome = prove_case(replace(trial, profile=profile), [(device, outcome)])
+    if outcome.unexplained and (made := session.results.obtain(PROFILE)):
+        trial = replace(trial, profile=find_profile(scenario, session, made))
+        device, outcome = prove_case(trial, [(device, outcome)])
     return VerifyResult(
         scenario=scenario.id,
         binding=binding(named_inputs(scenario, session)),

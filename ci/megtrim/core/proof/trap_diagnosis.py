@@ -6,16 +6,18 @@ from pathlib import Path
 from megtrim.core.build_spec import Link, Variant
 from megtrim.core.chain.filenames import DROPPED_FILE
 from megtrim.core.chain.graph import NAMED, trims_functions
+from megtrim.core.chain.result_store import StageFolder
 from megtrim.core.chain.session import Session
 from megtrim.core.checks.statuses import ScenarioStatus
 from megtrim.core.config.scenarios import Scenario
 from megtrim.core.functions import linker_script
 from megtrim.core.functions.runtime_lines import RuntimeLine
+from megtrim.core.keep.keepset import KeepSet, missing
+from megtrim.core.keep.marks import RegionTraces
+from megtrim.core.keep.region import Region
 from megtrim.core.trim.builds import applications, links
-from megtrim.core.trim.runs.execution import RunResult
-from megtrim.engines.megengine.regions.keepset import KeepSet, missing
-from megtrim.engines.megengine.regions.region import Region
-from megtrim.engines.megengine.regions.trace import parse_trace
+from megtrim.core.trim.runs.execution import RunResult, RunSpec
+from megtrim.core.trim.runs.tracing import leave_trace
 from megtrim.libs.elf.symbol_names import readable
 from megtrim.libs.programs.exit_status import ProgramRun, RunOutcome, ending, error_message
 from megtrim.libs.util.errors import InputError, MegtrimError
@@ -28,8 +30,8 @@ _NOT_LISTED = "the keep set does not list it"
 _NOT_RUN = "no scenario ran it"
 _NOT_COMMITTED = "the committed keep set does not list it"
 
-Again = Callable[[str, Path], RunResult]
-"""Makes the same run of another program: the build's name, and its file."""
+Again = Callable[[str, RunSpec], RunResult]
+"""Makes the same run of another program: the build's name, and the run."""
 
 
 class SymbolizingLink(Value):
@@ -57,21 +59,42 @@ class Diagnosis(Value):
     lacking_operators: tuple[str, ...] = ()
 
 
+class ProfileProgram(Value):
+    program: Path
+    traces: RegionTraces
+
+    def lead(self, spec: RunSpec) -> RunSpec:
+        return leave_trace(spec.with_program(self.program), self.traces)
+
+    def list_lacking(self, left: bytes | None, keep: KeepSet) -> tuple[Region, ...]:
+        # A profile build that crashed leaves no trace, or half of one: then nothing can be
+        # subtracted. Nor can it where no region is trimmed: none is on the list.
+        if left is None or not keep.regions():
+            return ()
+        try:
+            trace = self.traces.parse(left, source="trace of the failing run")
+        except MegtrimError:
+            return ()
+        return missing(keep, trace.regions)
+
+
 def diagnose(
     reduced: ProgramRun,
+    spec: RunSpec,
     again: Again,
     keep: KeepSet,
     *,
     named: SymbolizingLink | None,
-    profile: Callable[[], Path | None],
+    profile: Callable[[], ProfileProgram | None],
     lacking_operators: tuple[str, ...] = (),
     why: str = _NOT_LISTED,
 ) -> Diagnosis:
     """Ask the named link; where it names no function, tell by difference.
 
-    ``named`` is None where no function is trimmed; ``profile`` is called only where it is needed,
-    for it may have to build. ``why`` a function is not kept: a committed keep set may lack what a
-    scenario runs, and a quick look has none that a person knows.
+    ``spec`` is the run of the reduced program or of the plain one. ``named`` is None where no
+    function is trimmed; ``profile`` is called only where it is needed, for it may have to build.
+    ``why`` a function is not kept: a committed keep set may lack what a scenario runs, and a quick
+    look has none that a person knows.
 
     What the runtime of deferred functions says of a program that cannot start, or of a second file
     that it cannot use, is the cause, and no keep set is.
@@ -79,15 +102,16 @@ def diagnose(
     said = RuntimeLine.find(reduced.stderr)
     if said and not said.starts:
         return _explain_by_runtime(reduced, said)
-    if named and (name := named.missing(again(Link.NAMED, named.program).run)):
+    if named and (name := named.missing(again(Link.NAMED, spec.with_program(named.program)).run)):
         return _not_kept(reduced, name, why)
     if said and not said.is_missing:
         return _explain_by_runtime(reduced, said)
-    program = profile()
-    if program is None:
+    profiled = profile()
+    if profiled is None:
         return diagnose_without_profile(reduced)
-    traced = again(Variant.PROFILE, program)
-    return explain(reduced, traced, keep, lacking_operators=lacking_operators)
+    seen = again(Variant.PROFILE, profiled.lead(spec))
+    lacking = profiled.list_lacking(seen.recorded, keep)
+    return explain(reduced, seen.run, keep, lacking=lacking, lacking_operators=lacking_operators)
 
 
 def why_not_kept(*, committed: bool, quick: bool = False) -> str:
@@ -98,9 +122,10 @@ def why_not_kept(*, committed: bool, quick: bool = False) -> str:
 
 def explain(
     reduced: ProgramRun,
-    profile: RunResult,
+    profile: ProgramRun,
     keep: KeepSet,
     *,
+    lacking: tuple[Region, ...],
     lacking_operators: tuple[str, ...] = (),
 ) -> Diagnosis:
     """Name what the same run needs and the keep set does not hold.
@@ -108,11 +133,10 @@ def explain(
     What the profile build cannot run either is the engine's own error, whatever is missing.
     """
     how = _how(reduced)
-    if ending(profile.run) is not RunOutcome.PASSED:
-        said = error_message(profile.run.stderr) or f"it ended with {profile.run.rc}"
+    if ending(profile) is not RunOutcome.PASSED:
+        said = error_message(profile.stderr) or f"it ended with {profile.rc}"
         text = f"{how}, and the profile build fails too: {said}"
-        return Diagnosis(status=ScenarioStatus.ENGINE_ERROR, text=text, log=profile.run.stderr)
-    lacking = _lacking(profile, keep)
+        return Diagnosis(status=ScenarioStatus.ENGINE_ERROR, text=text, log=profile.stderr)
     if lacking or lacking_operators:
         needed = ((lacking, "region"), (lacking_operators, "operator"))
         counts = " and ".join(count(len(things), noun) for things, noun in needed if things)
@@ -121,7 +145,7 @@ def explain(
         return Diagnosis(
             status=ScenarioStatus.TRAP,
             text=text,
-            log=profile.run.stderr,
+            log=profile.stderr,
             missing=tuple(str(region) for region in lacking),
             lacking_operators=lacking_operators,
         )
@@ -164,18 +188,6 @@ def _not_kept(reduced: ProgramRun, name: str, why: str) -> Diagnosis:
     return Diagnosis(status=ScenarioStatus.TRAP, text=text, log=reduced.stderr, function=function)
 
 
-def _lacking(profile: RunResult, keep: KeepSet) -> tuple[Region, ...]:
-    # A profile build that crashed leaves no trace, or half of one: then nothing can be subtracted.
-    # Nor can it where no region is trimmed: none is on the list.
-    if profile.trace is None or not keep.regions():
-        return ()
-    try:
-        trace = parse_trace(profile.trace, source="trace of the failing run")
-    except MegtrimError:
-        return ()
-    return missing(keep, trace.regions)
-
-
 def _how(run: ProgramRun) -> str:
     match ending(run):
         case RunOutcome.TRAP:
@@ -184,6 +196,16 @@ def _how(run: ProgramRun) -> str:
             return f"it did not end within {run.wall_s:.0f} s"
         case _:
             return f"it ended with {run.rc}"
+
+
+def find_profile(
+    scenario: Scenario, session: Session, made: StageFolder | None
+) -> ProfileProgram | None:
+    """``made``: the profile build; None: there is none."""
+    if made is None:
+        return None
+    program = applications.program(scenario, session.request, made)
+    return ProfileProgram(program=program, traces=session.services.marks.traces)
 
 
 def ensure_named_program(scenario: Scenario, session: Session) -> SymbolizingLink | None:

@@ -10,10 +10,12 @@ from pathlib import Path
 
 from megtrim.core.build_spec import Variant
 from megtrim.core.checks.statuses import ScenarioStatus
+from megtrim.core.keep.keepset import KeepSet
 from megtrim.core.project import find_program
 from megtrim.core.proof.results import VerificationOutcome
 from megtrim.core.proof.trap_diagnosis import (
     Diagnosis,
+    ProfileProgram,
     SymbolizingLink,
     describe_with_rest,
     diagnose,
@@ -21,7 +23,6 @@ from megtrim.core.proof.trap_diagnosis import (
     why_not_kept,
 )
 from megtrim.core.trim.runs.execution import RunResult, RunSpec, run_on
-from megtrim.engines.megengine.regions.keepset import KeepSet
 from megtrim.libs.programs import app_outputs
 from megtrim.libs.programs.arrays import Comparison, compare, refusal
 from megtrim.libs.programs.exit_status import RunOutcome, ending
@@ -44,7 +45,7 @@ class VerificationCase(Value):
     spec: RunSpec
     """Of the plain program."""
     reduced: Path
-    profile: Path | None
+    profile: ProfileProgram | None
     """Explains a bad end; None: it is not at hand."""
     keep: KeepSet
     tolerance: Tolerance
@@ -128,14 +129,15 @@ def _run_reduced(trial: VerificationCase, lease: Lease) -> RunResult | ProgramKi
 
 
 def _diagnose(trial: VerificationCase, lease: Lease, reduced: RunResult, note: Note) -> Diagnosis:
-    def again(build: str, program: Path) -> RunResult:
-        seen = run_on(lease, trial.spec.with_program(program))
+    def again(build: str, spec: RunSpec) -> RunResult:
+        seen = run_on(lease, spec)
         note(build, seen)
         return seen
 
     try:
         return diagnose(
             reduced.run,
+            trial.spec,
             again,
             trial.keep,
             named=trial.named,

@@ -4,13 +4,13 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import accumulate
 
 from megtrim.core.checks.statuses import VERDICT_SIGNS
-from megtrim.core.verdict.model import Verdict
-from megtrim.engines.megengine.regions.keepset import (
+from megtrim.core.keep.keepset import (
     KeepSet,
     ScenarioRecord,
     find_lost_functions,
     find_lost_regions,
 )
+from megtrim.core.verdict.model import Verdict
 from megtrim.libs.elf.symbol_names import brief
 from megtrim.libs.render.markup import code, code_in_title, fold, prose, table
 from megtrim.libs.util.value import Value

@@ -8,7 +8,6 @@ code that runs before ``main``.
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping
 from functools import cached_property
@@ -24,14 +23,7 @@ from megtrim.core.chain.graph import (
     trims_functions,
 )
 from megtrim.core.chain.session import Session, binary
-from megtrim.core.size.prices import Price, PriceKind, PriceList, sort_prices
-from megtrim.core.size.references import stage as references
-from megtrim.core.size.references.graph import Mask, Numbers, ReferenceGraph, count_retained
-from megtrim.core.size.references.linked_file import LinkedFile, locate
-from megtrim.core.trim.builds import links as linking
-from megtrim.core.trim.builds.links import UntrimmedProgram
-from megtrim.engines.megengine.models.operators import strip_version
-from megtrim.engines.megengine.regions.keepset import (
+from megtrim.core.keep.keepset import (
     KeepSet,
     NeededParts,
     list_models,
@@ -39,8 +31,15 @@ from megtrim.engines.megengine.regions.keepset import (
     model_of,
     select_scenarios,
 )
-from megtrim.engines.megengine.regions.region import PREFIX, Region
-from megtrim.engines.megengine.regions.trace import find_regions
+from megtrim.core.keep.marks import RegionMarks
+from megtrim.core.keep.operators import strip_version
+from megtrim.core.keep.region import Region
+from megtrim.core.size.prices import Price, PriceKind, PriceList, sort_prices
+from megtrim.core.size.references import stage as references
+from megtrim.core.size.references.graph import Mask, Numbers, ReferenceGraph, count_retained
+from megtrim.core.size.references.linked_file import LinkedFile, locate
+from megtrim.core.trim.builds import links as linking
+from megtrim.core.trim.builds.links import UntrimmedProgram
 from megtrim.libs.elf import references as elf_references
 from megtrim.libs.elf.layout import ElfLayout
 from megtrim.libs.elf.references import References
@@ -162,11 +161,9 @@ def _read_extents(name: str, session: Session) -> Mapping[str, RegionExtents]:
         return {}
     linked = references.read_program(name, folder)
     emitted = elf_references.read_emitted(ElfLayout(read_linked(folder.file(place))))
-    return find_extents(linked, emitted) if emitted is not None else {}
-
-
-_MARK = re.compile(rf"_ZT[IS]({PREFIX}\w+)|_Z({PREFIX}\w+)7on_usedEv", re.ASCII)
-"""Descriptions of a region's type, texts of its name, and functions that report it."""
+    if emitted is None:
+        return {}
+    return find_extents(linked, emitted, session.services.marks)
 
 
 class RegionExtents(Value):
@@ -189,9 +186,11 @@ class RegionExtents(Value):
         return bool(there) and there <= gone
 
 
-def find_extents(linked: LinkedFile, references: References) -> dict[str, RegionExtents]:
+def find_extents(
+    linked: LinkedFile, references: References, region_marks: RegionMarks
+) -> dict[str, RegionExtents]:
     """``linked`` is the profile build's program, ``references`` are all of its by address."""
-    marks = _find_marks(linked)
+    marks = _find_marks(linked, region_marks)
     starts = np.array([stretch.start for stretch in linked.stretches], dtype=np.int64)
     ends = np.array([stretch.end for stretch in linked.stretches], dtype=np.int64)
     origins, targets = (locate(reference, starts, ends) for reference in references)
@@ -212,15 +211,10 @@ def find_extents(linked: LinkedFile, references: References) -> dict[str, Region
     return found
 
 
-def _find_marks(linked: LinkedFile) -> dict[int, Region]:
-    types = {
-        number: mark[1] or f"{mark[2]}E"
-        for number, part in enumerate(linked.graph.parts)
-        for name in part.names[:1]
-        if (mark := _MARK.fullmatch(name))
-    }
-    regions = find_regions(types.values())
-    return {number: regions[name] for number, name in types.items() if name in regions}
+def _find_marks(linked: LinkedFile, region_marks: RegionMarks) -> dict[int, Region]:
+    names = {number: part.names[0] for number, part in enumerate(linked.graph.parts) if part.names}
+    regions = region_marks.find_marked(names.values())
+    return {number: regions[name] for number, name in names.items() if name in regions}
 
 
 def _measure(

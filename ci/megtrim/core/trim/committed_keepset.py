@@ -15,9 +15,7 @@ from megtrim.core.checks.invocation import suggest_for_keep_set, suggest_for_oth
 from megtrim.core.checks.statuses import CheckKind, CheckStatus
 from megtrim.core.config.load import LoadedConfig
 from megtrim.core.config.scenarios import all_scenarios
-from megtrim.core.project import Project
-from megtrim.core.trim.runs.scenario_runs import bind
-from megtrim.engines.megengine.regions.keepset import (
+from megtrim.core.keep.keepset import (
     KeepSet,
     ScenarioRecord,
     add_first_times,
@@ -29,14 +27,16 @@ from megtrim.engines.megengine.regions.keepset import (
     of_another_link,
     some,
 )
-from megtrim.engines.megengine.regions.keepset_files import (
+from megtrim.core.keep.keepset_files import (
     HINT,
     dump_folder,
     find_files,
     read_folder,
     read_keep_set,
 )
-from megtrim.engines.megengine.regions.trace import TraceFailure, TraceProblem
+from megtrim.core.keep.trace import TraceFailure, TraceProblem
+from megtrim.core.project import Project
+from megtrim.core.trim.runs.scenario_runs import bind
 from megtrim.libs.elf.symbol_names import brief
 from megtrim.libs.util.errors import ACCEPT, EXIT_PASS, InputError, ProductFailure
 from megtrim.libs.util.files import guard_write, sha256_file, write_atomically

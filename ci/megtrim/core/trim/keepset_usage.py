@@ -1,6 +1,7 @@
 """What was kept and for whom, as a verdict shows it, and how far the engine was trimmed."""
 
 from collections import Counter
+from collections.abc import Mapping
 from itertools import groupby
 
 from megtrim.core.build_spec import MINIMUM_SIZE
@@ -17,6 +18,9 @@ from megtrim.core.chain.graph import (
 from megtrim.core.chain.session import Session, TaskResults
 from megtrim.core.config.model import switched_off
 from megtrim.core.config.scenarios import all_scenarios
+from megtrim.core.keep.keepset import KeepSet
+from megtrim.core.keep.keepset_files import read_keep_set
+from megtrim.core.keep.region import Region
 from megtrim.core.trim.builds import size_options
 from megtrim.core.trim.results import (
     FunctionsUse,
@@ -30,10 +34,6 @@ from megtrim.core.trim.results import (
     TraceResult,
     TrimChoice,
 )
-from megtrim.engines.megengine.regions.keepset import KeepSet
-from megtrim.engines.megengine.regions.keepset_files import read_keep_set
-from megtrim.engines.megengine.regions.names import NameTable
-from megtrim.engines.megengine.regions.region import Region
 
 
 def trim_choice(session: Session) -> TrimChoice:
@@ -64,13 +64,9 @@ def regions_use(task: Task, session: Session) -> RegionsUse:
     if keep is None:
         return RegionsUse(held=len(held), kept=0, by_tag=())
     kept = keep.regions()
-    names = NameTable(session.services.engine.texts())
+    described = _describe(kept, session)
     total = Counter(region.tag for region in {*held, *kept})
     by_tag = {tag: tuple(group) for tag, group in groupby(sorted(kept), lambda r: r.tag)}
-
-    def describe(region: Region) -> RegionUse:
-        meaning = names.meaning(region)
-        return RegionUse(name=str(region), meaning=meaning, scenarios=kept[region])
 
     tags = []
     for tag in sorted(total):
@@ -79,11 +75,21 @@ def regions_use(task: Task, session: Session) -> RegionsUse:
             tag=tag,
             kept=len(regions),
             held=total[tag] if profiled else 0,
-            regions=tuple(map(describe, regions)),
+            regions=tuple(described[region] for region in regions),
         )
         tags.append(use)
     held_count = sum(total.values()) if profiled else 0
     return RegionsUse(held=held_count, kept=len(kept), by_tag=tuple(tags))
+
+
+def _describe(kept: Mapping[Region, tuple[str, ...]], session: Session) -> dict[Region, RegionUse]:
+    if not kept:
+        return {}
+    names = session.services.marks.read_names()
+    return {
+        region: RegionUse(name=str(region), meaning=names.meaning(region), scenarios=scenarios)
+        for region, scenarios in kept.items()
+    }
 
 
 def traced_regions(session: Session) -> dict[str, int]:

@@ -34,7 +34,8 @@ from megtrim.engines.megengine.load_and_run.dialects import Dialect
 from megtrim.engines.megengine.load_and_run.program import LoadAndRun
 from megtrim.engines.megengine.models import reader
 from megtrim.engines.megengine.options import OWN_OPTIONS, forced_off
-from megtrim.engines.megengine.regions.header import CONTRACT, Scopes
+from megtrim.engines.megengine.regions.header import CONTRACT
+from megtrim.engines.megengine.regions.midout import Midout
 from megtrim.engines.megengine.source_texts import SourceTexts
 from megtrim.libs.util.errors import InputError
 from megtrim.libs.util.process import ProcessRunner
@@ -229,6 +230,9 @@ class MegEngine(Project):
         self.generation = generation_of(self.checkout.files, traces_modes=traced, root=root)
         self._refuse_missing_submodules()
         self._sources = SourceTexts(self.checkout)
+        self.marks = Midout(
+            modes=self.elemwise_modes, scopes=lambda: self._sources.scopes, texts=self.texts
+        )
         self._refuse_what_cannot_be_trimmed()
 
     @staticmethod
@@ -300,9 +304,6 @@ class MegEngine(Project):
             lines = written.read_text(encoding="utf-8").splitlines()
         pairs = (line.replace(" ", "").rstrip(",").partition("=") for line in lines if line.strip())
         return tuple((name, int(value)) for name, _, value in pairs)
-
-    def scopes(self) -> Scopes:
-        return self._sources.scopes
 
     def texts(self) -> Iterator[tuple[str, str]]:
         for name in self.checkout.files:

@@ -42,9 +42,9 @@ from megtrim.core.evidence.fields import (
     require_scenario,
     require_unique,
 )
+from megtrim.core.keep.keepset import GENERATIONS
 from megtrim.core.timing.spec import Criterion, PerformanceStatus
 from megtrim.engines.megengine.load_and_run.arguments import check_reserved
-from megtrim.engines.megengine.regions.keepset import GENERATIONS
 from megtrim.libs.programs.application_arguments import INPUT, names_in
 from megtrim.libs.programs.parity import Tolerance
 from megtrim.libs.util import limits

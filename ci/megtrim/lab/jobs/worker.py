@@ -22,14 +22,15 @@ from megtrim.core.evidence.evidence import (
     JobPurpose,
 )
 from megtrim.core.functions.observables import dump_list, read_observables
+from megtrim.core.keep.keepset_files import read_keep_set
+from megtrim.core.keep.trace import TraceFailure, TraceProblem
 from megtrim.core.proof.results import VerificationOutcome
-from megtrim.core.proof.trap_diagnosis import read_named
+from megtrim.core.proof.trap_diagnosis import ProfileProgram, read_named
 from megtrim.core.proof.verification import TrapBeforeFailure, VerificationCase, prove
 from megtrim.core.timing.spec import PerformanceStatus
 from megtrim.core.trim.runs import tracing
 from megtrim.core.trim.runs.execution import RunResult, RunSpec
-from megtrim.engines.megengine.regions.keepset_files import read_keep_set
-from megtrim.engines.megengine.regions.trace import TraceFailure, TraceProblem
+from megtrim.engines.megengine.regions.midout import MidoutTraces
 from megtrim.lab.evidence.bundle import (
     DROPPED,
     OBSERVABLES,
@@ -207,7 +208,10 @@ class _Worker:
         if rest := bundle.program(REST, scenario.application):
             holder = spec.with_program(reduced).holder
             take(self.job.folder, rest, holder.with_name(f"{holder.name}{REST_SUFFIX}"))
-        profile = self._program(Variant.PROFILE, scenario) if explained else None
+        profile = None
+        if explained:
+            program = self._program(Variant.PROFILE, scenario)
+            profile = ProfileProgram(program=program, traces=MidoutTraces())
         keep = read_keep_set(self._take(bundle.keep_set or "", "keepset.json"))
         named = None
         if dropped:
@@ -238,7 +242,7 @@ class _Worker:
                 spec = spec.with_cache(path)
                 time_s += ran.wall_s
             spec = spec.with_program(profile)
-            trace, data, ran = tracing.trace(scenario.id, spec, lease, self._note)
+            trace, data, ran = tracing.trace(scenario.id, spec, MidoutTraces(), lease, self._note)
             digest = self._keep(data, LARGEST_TRACE, "trace")
         except InputError as failure:
             # What a program wrote as its trace and is none is the program's fault, too.

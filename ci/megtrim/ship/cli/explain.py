@@ -22,11 +22,11 @@ from megtrim.core.config.load import LoadedConfig, load_config
 from megtrim.core.config.model import Config
 from megtrim.core.config.problems import suggest
 from megtrim.core.config.scenarios import all_scenarios
+from megtrim.core.keep.keepset import ScenarioRecord, model_of
+from megtrim.core.keep.keepset_files import find_files, read_folder
+from megtrim.core.keep.marks import RegionNames
+from megtrim.core.keep.region import Region
 from megtrim.core.verdict.model import Verdict, VerdictResult, parse_verdict
-from megtrim.engines.megengine.regions.keepset import ScenarioRecord, model_of
-from megtrim.engines.megengine.regions.keepset_files import find_files, read_folder
-from megtrim.engines.megengine.regions.names import NameTable
-from megtrim.engines.megengine.regions.region import Region
 from megtrim.libs.elf.symbol_names import readable, without_arguments
 from megtrim.libs.util.errors import InputError
 from megtrim.libs.util.input_files import read_bytes
@@ -175,8 +175,9 @@ def _query_keep_set(
     if functions:
         return functions
     regions = [region for region in needed if thing in (region.tag, str(region))]
-    names = NameTable(open_engine(loaded, open_processes()).texts())
-    if regions:
+    marks = open_engine(loaded, open_processes()).marks
+    names = marks.read_names() if marks else None
+    if regions and names:
         return {
             str(region): {
                 "meaning": names.meaning(region),
@@ -208,32 +209,31 @@ def _describe_scenario(
     }
 
 
-def _list_places(region: Region, names: NameTable) -> list[str]:
+def _list_places(region: Region, names: RegionNames) -> list[str]:
     return [f"{file}:{line}" for file, line in names.places(region)]
 
 
 def _stranger(
     thing: str,
     path: Path,
-    names: NameTable,
+    names: RegionNames | None,
     trapped: Sequence[str],
     invocation: Invocation,
     known: Sequence[str],
 ) -> dict[str, Any]:
     is_region = _REGION.fullmatch(thing) is not None
     region = Region.parse(thing if "<" in thing else f"{thing}<>") if is_region else None
-    places = _list_places(region, names) if region else []
+    places = _list_places(region, names) if region and names else []
     if not places and not trapped:
         what = f"model, scenario, tag, region or function {thing!r}"
-        msg = (
-            f"{path} and the engine's source know no {what}{suggest(thing, (*known, *names.tags))}"
-        )
+        every = (*known, *names.tags) if names else known
+        msg = f"{path} and the engine's source know no {what}{suggest(thing, every)}"
         raise InputError(msg, hint="`megtrim explain --help` shows what can be asked")
     facts: dict[str, Any] = {"kept": "no: no scenario of the committed keep set runs it"}
     if trapped:
         facts = {"kept": f"no, and it is needed: {', '.join(trapped)} trapped without it"}
         facts["what to do"] = suggest_for_keep_set(invocation)
-    if region and places:
+    if region and names and places:
         facts["meaning"] = names.meaning(region)
         facts["source"] = places
     return facts

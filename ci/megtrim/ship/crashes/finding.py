@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from enum import StrEnum
 
-from megtrim.engines.megengine.regions.header import LEFT_OUT
-from megtrim.engines.megengine.regions.region import GrammarError, Region, parse_demangled
+from megtrim.engines.megengine.regions.spelling import find_trap
 from megtrim.libs.elf.symbol_names import readable
 from megtrim.libs.util.errors import InputError
 from megtrim.libs.util.value import Value
@@ -20,7 +18,6 @@ SHARED = "functions that were left out share one instruction without trim.crash_
 NO_BUILD_ID = "the report has no build id: it may be of another build"
 _WHICH_OF_SEVERAL = frozenset({FOLDED, SHARED})
 _GIVE_ALL = "give the whole report: its frames, such as `#00 pc 1a2b4 FILE`, and its memory map"
-_REGION_TRAP = re.compile(r"void midout::left_out<(.*?) ?>\(\)")
 
 
 class CandidateKind(StrEnum):
@@ -67,20 +64,10 @@ class CrashFinding(Value):
 
 
 def make_candidate(name: str, kind: CandidateKind = CandidateKind.FUNCTION) -> CrashCandidate:
-    region = region_of(name)
+    region = find_trap(name)
     if region is not None:
         return CrashCandidate(kind=CandidateKind.REGION, name=str(region))
     return CrashCandidate(kind=kind, name=read_name(name), linkage_name=name)
-
-
-def region_of(name: str) -> Region | None:
-    if LEFT_OUT not in name:
-        return None
-    found = _REGION_TRAP.fullmatch(read_name(name))
-    try:
-        return Region(*parse_demangled(found[1])) if found else None
-    except GrammarError:
-        return None
 
 
 def read_name(name: str) -> str:

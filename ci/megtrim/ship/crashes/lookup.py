@@ -14,8 +14,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from megtrim.core.functions.linker_script import is_stub
-from megtrim.engines.megengine.regions.keepset import KeepSet, ScenarioRecord, model_of
-from megtrim.engines.megengine.regions.region import Region
+from megtrim.core.keep.keepset import KeepSet, ScenarioRecord, model_of
+from megtrim.core.keep.region import Region
+from megtrim.engines.megengine.regions.spelling import find_trap
 from megtrim.ship.crashes.build_ids import FEWEST_DIGITS, is_part
 from megtrim.ship.crashes.deferred import find_deferred, look_up_in_memory
 from megtrim.ship.crashes.finding import (
@@ -31,7 +32,6 @@ from megtrim.ship.crashes.finding import (
     make_cleared,
     make_unknown,
     read_name,
-    region_of,
     sort_unique,
 )
 from megtrim.ship.crashes.frames import CrashFrame
@@ -278,7 +278,7 @@ def _left_out_at(
     here = [each.name for each in program.table.at(address)]
     dropped = {*program.left_out}
     gone = sorted({*here} & dropped)
-    regions = [name for name in here if name not in dropped and region_of(name)]
+    regions = [name for name in here if name not in dropped and find_trap(name)]
     if any(map(is_stub, here)) and not gone:
         gone = list(program.left_out)
     why: tuple[str, ...] = (FOLDED,) if len(gone) + len(regions) > 1 else ()

@@ -8,12 +8,12 @@ from megtrim.core.chain.filenames import KEEP_SET_FILE
 from megtrim.core.chain.graph import FUNCTIONS, HEADER, REDUCED, REGION, Stage, task_name
 from megtrim.core.chain.result_store import StageFolder, Store, content_of, made_by_another
 from megtrim.core.functions.linker_script import STUB, is_stub
+from megtrim.core.keep.keepset import KeepSet
+from megtrim.core.keep.keepset_files import read_keep_set
 from megtrim.core.trim.builds import links as linking
 from megtrim.core.trim.builds.variants import header_inputs
 from megtrim.core.trim.results import FunctionsKeepSetResult, HeaderResult, ReduceResult
-from megtrim.engines.megengine.regions.header import LEFT_OUT
-from megtrim.engines.megengine.regions.keepset import KeepSet
-from megtrim.engines.megengine.regions.keepset_files import read_keep_set
+from megtrim.engines.megengine.regions.spelling import LEFT_OUT
 from megtrim.libs.elf.layout import parse_build_id
 from megtrim.libs.elf.symbol_table import FunctionTable, read_linked, read_table
 from megtrim.libs.util.errors import InputError

@@ -10,8 +10,8 @@ from megtrim.core.build_spec import HEADERS, LICENCES, REST_SUFFIX, Variant
 from megtrim.core.config.document import parse_document
 from megtrim.core.functions import rest
 from megtrim.core.functions.cutter import defers, find_mismatch
+from megtrim.core.keep.keepset import KeepSet
 from megtrim.core.size.baseline import parse_sizes
-from megtrim.engines.megengine.regions.keepset import KeepSet
 from megtrim.libs.elf.loaded import find_other_code
 from megtrim.libs.util.wording import count
 from megtrim.ship.release.contents import (

@@ -13,8 +13,8 @@ from pathlib import Path
 from megtrim.core.build_spec import HEADERS, LICENCES
 from megtrim.core.checks.statuses import CheckStatus
 from megtrim.core.evidence.evidence import EvidenceSet, load_proofs
+from megtrim.core.keep.keepset_files import parse_keep_set
 from megtrim.core.size.aar_format import is_made_of
-from megtrim.engines.megengine.regions.keepset_files import parse_keep_set
 from megtrim.libs.elf.loaded import find_foreign
 from megtrim.libs.elf.pages import LINK_AGAIN, find_misfit
 from megtrim.libs.util.errors import InputError, ProductFailure

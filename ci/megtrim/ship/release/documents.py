@@ -15,7 +15,7 @@ from typing import Any
 
 from megtrim.core.build_spec import LICENCES, PACKAGE
 from megtrim.core.config.units import format_bytes
-from megtrim.engines.megengine.regions.keepset import KeepSet
+from megtrim.core.keep.keepset import KeepSet
 from megtrim.libs.render.markup import code, prose, table
 from megtrim.libs.util.errors import InputError
 from megtrim.libs.util.json_text import read

@@ -9,9 +9,9 @@ from megtrim.core.chain.graph import Stage, keep_task
 from megtrim.core.chain.session import Session
 from megtrim.core.checks.statuses import CheckStatus
 from megtrim.core.evidence.evidence import EvidenceSet, load_proofs
+from megtrim.core.keep.keepset import KeepSet
+from megtrim.core.keep.keepset_files import read_keep_set
 from megtrim.core.verdict.model import Verdict, parse_verdict
-from megtrim.engines.megengine.regions.keepset import KeepSet
-from megtrim.engines.megengine.regions.keepset_files import read_keep_set
 from megtrim.libs.elf.symbol_table import read_linked, read_table
 from megtrim.libs.util.errors import InputError, ProductFailure
 from megtrim.libs.util.input_files import read_text

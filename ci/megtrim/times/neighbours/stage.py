@@ -29,6 +29,7 @@ from megtrim.core.chain.graph import (
 from megtrim.core.chain.session import Session, TrimRequest, scenario_inputs
 from megtrim.core.config.scenarios import Scenario
 from megtrim.core.functions.runtime_lines import RuntimeLine
+from megtrim.core.keep.keepset_files import read_keep_set
 from megtrim.core.proof.neighbours import (
     NeighbourLevel,
     NeighbourOutcome,
@@ -37,13 +38,17 @@ from megtrim.core.proof.neighbours import (
     NeighboursResult,
     count_working,
 )
-from megtrim.core.proof.trap_diagnosis import SymbolizingLink, diagnose, ensure_named_program
+from megtrim.core.proof.trap_diagnosis import (
+    SymbolizingLink,
+    diagnose,
+    ensure_named_program,
+    find_profile,
+)
 from megtrim.core.proof.verification import compare_outputs
 from megtrim.core.trim.builds import applications
 from megtrim.core.trim.runs.execution import RunResult, RunSpec, run_on
 from megtrim.core.trim.runs.scenario_runs import scenario_of
 from megtrim.engines.megengine.load_and_run.dump import parse_dump
-from megtrim.engines.megengine.regions.keepset_files import read_keep_set
 from megtrim.libs.programs.arrays import largest_value
 from megtrim.libs.programs.exit_status import ProgramRun, RunOutcome, ending, error_message
 from megtrim.libs.programs.parity import Tolerance
@@ -344,17 +349,16 @@ def _words(run: ProgramRun) -> str:
 
 
 def needs_of(scenario: Scenario, session: Session, link: SymbolizingLink | None) -> Needs:
-    made = session.results.done.get(PROFILE)
-    profile = applications.program(scenario, session.request, made) if made else None
+    profile = find_profile(scenario, session, session.results.done.get(PROFILE))
     keep = read_keep_set(
         session.results.done[keep_task(session.request.config)].file(KEEP_SET_FILE)
     )
 
     def needs(lease: Lease, spec: RunSpec, trapped: ProgramRun) -> tuple[str, ...]:
-        def again(_build: str, program: Path) -> RunResult:
-            return run_on(lease, spec.with_program(program))
+        def again(_build: str, other: RunSpec) -> RunResult:
+            return run_on(lease, other)
 
-        found = diagnose(trapped, again, keep, named=link, profile=lambda: profile)
+        found = diagnose(trapped, spec, again, keep, named=link, profile=lambda: profile)
         return (found.function,) if found.function else found.missing
 
     return needs

@@ -7,9 +7,9 @@ from pathlib import Path
 from megtrim.core.chain.filenames import KEEP_SET_FILE
 from megtrim.core.chain.result_store import Store
 from megtrim.core.chain.stage_result import StageResult
+from megtrim.core.keep.keepset_files import dump_keep_set
 from megtrim.core.trim.builds import links as linking
 from megtrim.core.trim.results import FunctionsKeepSetResult, HeaderResult, ReduceResult
-from megtrim.engines.megengine.regions.keepset_files import dump_keep_set
 from megtrim.libs.util.files import sha256_file
 from unit.core.trim.stages.results import BUILD
 from unit.core.trim.stages.support import keep_set

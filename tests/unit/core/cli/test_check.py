@@ -16,11 +16,11 @@ from megtrim.core.checks.statuses import ScenarioStatus
 from megtrim.core.cli import probe
 from megtrim.core.config.load import load_config
 from megtrim.core.config.scenarios import all_scenarios
+from megtrim.core.keep.keepset import build_keep_set
+from megtrim.core.keep.region import Region
 from megtrim.core.proof.trap_diagnosis import Diagnosis
 from megtrim.core.trim.committed_keepset import write_committed
 from megtrim.core.trim.runs.scenario_runs import bind
-from megtrim.engines.megengine.regions.keepset import build_keep_set
-from megtrim.engines.megengine.regions.region import Region
 from megtrim.engines.sample import SampleEngine, find_embedded_source
 from megtrim.libs.util.errors import InputError
 from megtrim.libs.util.process import ProcessRunner

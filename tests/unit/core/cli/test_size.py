@@ -10,11 +10,11 @@ from jsonschema import Draft202012Validator
 
 from megtrim.core.cli.size import why
 from megtrim.core.cli.size.show import draw_table
+from megtrim.core.keep.keepset import build_keep_set
+from megtrim.core.keep.region import Region
 from megtrim.core.size.references import stage as references
 from megtrim.engines.megengine.models.operators import OperatorInfo, merge
-from megtrim.engines.megengine.regions.keepset import build_keep_set
 from megtrim.engines.megengine.regions.names import name_hash
-from megtrim.engines.megengine.regions.region import Region
 from megtrim.hosting.cli.schema import make_schema
 from megtrim.libs.history.folder import append_to_folder
 from support.clock import clock_at

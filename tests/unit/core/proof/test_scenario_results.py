@@ -11,6 +11,7 @@ from megtrim.core.chain.session import Session
 from megtrim.core.checks.invocation import Invocation
 from megtrim.core.checks.statuses import Contradiction, ScenarioStatus
 from megtrim.core.config.scenarios import all_scenarios
+from megtrim.core.keep.trace import TraceFailure, TraceProblem
 from megtrim.core.proof.results import VerifyResult
 from megtrim.core.proof.scenario_results import (
     LastProof,
@@ -21,7 +22,6 @@ from megtrim.core.proof.scenario_results import (
 )
 from megtrim.core.trim.builds import applications
 from megtrim.core.verdict import stage as verdict
-from megtrim.engines.megengine.regions.trace import TraceFailure, TraceProblem
 from megtrim.libs.programs.parity import OutputResult
 from megtrim.libs.util.errors import InfrastructureFailure, MegtrimError, ProductFailure
 from unit.core.trim.stages.built import built, finish

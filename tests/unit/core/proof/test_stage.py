@@ -12,14 +12,14 @@ from megtrim.core.chain.session import Session
 from megtrim.core.checks.check import DeviceIdentity
 from megtrim.core.config.scenarios import all_scenarios
 from megtrim.core.evidence.binding import binding
+from megtrim.core.keep.keepset import KeepSet
+from megtrim.core.keep.keepset_files import dump_keep_set
+from megtrim.core.keep.region import Region
+from megtrim.core.keep.trace import Trace
 from megtrim.core.proof import stage as verify
 from megtrim.core.proof.results import VerificationOutcome, VerifyResult
 from megtrim.core.proof.verification import VerificationCase, prove
 from megtrim.core.trim.runs.scenario_runs import record_of, scenario_of
-from megtrim.engines.megengine.regions.keepset import KeepSet
-from megtrim.engines.megengine.regions.keepset_files import dump_keep_set
-from megtrim.engines.megengine.regions.region import Region
-from megtrim.engines.megengine.regions.trace import Trace
 from megtrim.libs.util.errors import InfrastructureFailure
 from unit.core.trim.stages.built import PROGRAMS, built
 from unit.core.trim.stages.fake_device import GOOD, TRAPS, FakeDevice, Fickle

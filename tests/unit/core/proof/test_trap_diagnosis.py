@@ -3,13 +3,15 @@ from pathlib import Path
 
 import pytest
 
-from megtrim.core.chain.filenames import DROPPED_FILE
+from megtrim.core.chain.filenames import DROPPED_FILE, TRACE_FILE
 from megtrim.core.chain.graph import NAMED
 from megtrim.core.chain.result_store import StageFolder
 from megtrim.core.chain.session import Session
 from megtrim.core.checks.statuses import ScenarioStatus
+from megtrim.core.keep.keepset import KeepSet
 from megtrim.core.proof.trap_diagnosis import (
     Diagnosis,
+    ProfileProgram,
     SymbolizingLink,
     describe_with_rest,
     diagnose,
@@ -18,7 +20,8 @@ from megtrim.core.proof.trap_diagnosis import (
     named_program,
     why_not_kept,
 )
-from megtrim.core.trim.runs.execution import RunResult
+from megtrim.core.trim.runs.execution import RunResult, RunSpec
+from megtrim.engines.megengine.regions.midout import MidoutTraces
 from megtrim.libs.programs.exit_status import ProgramRun
 from megtrim.libs.util.errors import InputError
 from unit.core.trim.stages.built import built, finish, linked
@@ -29,13 +32,27 @@ THROWN = (
     "  what():  the model is damaged\n"
 )
 NOT_KEPT = "megtrim: function #0 is not kept\n"
+SPEC = RunSpec(
+    program=Path("plain"), model=Path("m.mge"), arguments=(), inputs={}, threads=1, timeout_s=1.0
+)
 AGAIN = "the committed keep set does not list it"
+
+
+def make_profile(program: str = "profile") -> ProfileProgram:
+    return ProfileProgram(program=Path(program), traces=MidoutTraces())
+
+
+def explain_by(
+    reduced: ProgramRun, profile: RunResult, keep: KeepSet, operators: tuple[str, ...] = ()
+) -> Diagnosis:
+    lacking = make_profile().list_lacking(profile.recorded, keep)
+    return explain(reduced, profile.run, keep, lacking=lacking, lacking_operators=operators)
 
 
 def test_a_trap_names_the_regions_that_are_missing() -> None:
     profile = evidence(run(stderr="profile log"), trace=trace(9, 1, 3))
 
-    assert explain(run(133), profile, keep_set(1, 2)) == Diagnosis(
+    assert explain_by(run(133), profile, keep_set(1, 2)) == Diagnosis(
         status=ScenarioStatus.TRAP,
         text="it trapped: 2 regions it needs are not in the keep set",
         log="profile log",
@@ -55,7 +72,7 @@ def test_a_trap_names_the_regions_that_are_missing() -> None:
     ],
 )
 def test_how_it_ended_is_shown(ended: ProgramRun, how: str) -> None:
-    found = explain(ended, evidence(trace=trace(1, 2)), keep_set(1))
+    found = explain_by(ended, evidence(trace=trace(1, 2)), keep_set(1))
 
     assert found.status == "trap"
     assert found.text == f"{how}: 1 region it needs is not in the keep set"
@@ -65,7 +82,7 @@ def test_how_it_ended_is_shown(ended: ProgramRun, how: str) -> None:
 def test_an_engine_error_is_shown_in_the_profile_builds_words() -> None:
     profile = evidence(run(134, stderr=THROWN), trace=None)
 
-    assert explain(run(133), profile, keep_set(1)) == Diagnosis(
+    assert explain_by(run(133), profile, keep_set(1)) == Diagnosis(
         status=ScenarioStatus.ENGINE_ERROR,
         text="it trapped, and the profile build fails too: "
         "std::runtime_error: the model is damaged",
@@ -76,7 +93,7 @@ def test_an_engine_error_is_shown_in_the_profile_builds_words() -> None:
 def test_a_reduced_build_that_alone_fails_is_an_engine_error() -> None:
     profile = evidence(run(stderr="profile log"), trace=trace(1))
 
-    assert explain(run(139, stderr="reduced log"), profile, keep_set(1, 2)) == Diagnosis(
+    assert explain_by(run(139, stderr="reduced log"), profile, keep_set(1, 2)) == Diagnosis(
         status=ScenarioStatus.ENGINE_ERROR,
         text="it ended with 139; "
         "the profile build runs it, and nothing is missing from the keep set",
@@ -99,7 +116,7 @@ FAILS_TOO = "and the profile build fails too: it ended with "
     ],
 )
 def test_a_trace_that_is_not_whole_names_nothing(profile: RunResult, text: str) -> None:
-    found = explain(run(133), profile, keep_set(1))
+    found = explain_by(run(133), profile, keep_set(1))
 
     assert (found.status, found.missing) == ("engine-error", ())
     assert found.text.endswith(text)
@@ -119,7 +136,7 @@ def test_operators_that_are_missing_are_a_trap_too(
     """A model with an operator that no kept model has traps where the operator is made."""
     profile = evidence(trace=trace(*regions))
 
-    found = explain(run(133), profile, keep_set(1), lacking_operators=operators)
+    found = explain_by(run(133), profile, keep_set(1), operators)
 
     assert found.status == "trap"
     assert found.text == f"it trapped: {counted} not in the keep set"
@@ -142,19 +159,20 @@ def test_who_is_asked_what_is_missing(
     runs: list[str] = []
     named = SymbolizingLink(program=Path("named"), dropped=("_ZN2ns3oneEv", "_ZN2ns3twoEv"))
 
-    def again(build: str, program: Path) -> RunResult:
-        assert program == Path(build)
+    def again(build: str, spec: RunSpec) -> RunResult:
+        assert spec.program == Path(build)
+        assert (spec.recorded == TRACE_FILE) is (build == "profile")
         runs.append(build)
         if build == "named":
             return evidence(run(133, stderr=said or ""), trace=None)
         return evidence(trace=trace(1, 3))
 
-    def built() -> Path | None:
+    def built() -> ProfileProgram | None:
         assert "profile" in asked or profile is None
-        return Path(profile) if profile else None
+        return make_profile(profile) if profile else None
 
     found = diagnose(
-        run(133), again, keep_set(1), named=None if said is None else named, profile=built
+        run(133), SPEC, again, keep_set(1), named=None if said is None else named, profile=built
     )
 
     assert (runs, found.missing, found.function) == (asked, missing, function)
@@ -175,10 +193,12 @@ def test_a_list_may_lack_what_a_scenario_runs(quick: bool, committed: bool, why:
     given = why_not_kept(committed=committed, quick=quick)
     named = SymbolizingLink(program=Path("named"), dropped=("_ZN2ns3oneEv",))
 
-    def again(build: str, program: Path) -> RunResult:
+    def again(build: str, spec: RunSpec) -> RunResult:
         return evidence(run(133, stderr="megtrim: function #0 is not kept\n"))
 
-    found = diagnose(run(133), again, keep_set(1), named=named, profile=lambda: None, why=given)
+    found = diagnose(
+        run(133), SPEC, again, keep_set(1), named=named, profile=lambda: None, why=given
+    )
 
     assert found.text == f"it trapped: the function ns::one() is not kept, for {why}"
 
@@ -187,7 +207,9 @@ def test_a_trap_without_a_missing_region_is_a_functions() -> None:
     (record,) = keep_set(1).scenarios
     listed = replace(record, functions=("_ZN2ns3oneEv",), link_sha256="7" * 64)
 
-    found = explain(run(133), evidence(trace=trace(1)), replace(keep_set(1), scenarios=(listed,)))
+    found = explain_by(
+        run(133), evidence(trace=trace(1)), replace(keep_set(1), scenarios=(listed,))
+    )
 
     assert (found.status, found.missing) == ("trap", ())
     assert found.text == (
@@ -196,7 +218,7 @@ def test_a_trap_without_a_missing_region_is_a_functions() -> None:
 
 
 def test_where_no_region_is_trimmed_none_is_missing() -> None:
-    found = explain(run(1), evidence(trace=trace(1, 2)), replace(keep_set(1), scenarios=()))
+    found = explain_by(run(1), evidence(trace=trace(1, 2)), replace(keep_set(1), scenarios=()))
 
     assert (found.status, found.missing) == ("engine-error", ())
 
@@ -212,7 +234,7 @@ def test_a_function_is_named_where_nothing_makes_names_readable(
     said = evidence(run(1, stderr="megtrim: function #0 is not kept\n"))
 
     found = diagnose(
-        run(133), lambda _build, _program: said, keep_set(1), named=named, profile=lambda: None
+        run(133), SPEC, lambda _build, _spec: said, keep_set(1), named=named, profile=lambda: None
     )
 
     assert (found.status, found.function) == ("trap", "_Z4gonev")
@@ -246,16 +268,17 @@ def test_what_the_runtime_says_is_the_cause(
     (record,) = keep_set(1).scenarios
     listed = replace(record, functions=("_ZN2ns3twoEv",), link_sha256="7" * 64)
 
-    def again(build: str, program: Path) -> RunResult:
+    def again(build: str, spec: RunSpec) -> RunResult:
         runs.append(build)
         return evidence(run(133, stderr=named_says) if build == "named" else run(), trace=trace(1))
 
     found = diagnose(
         run(133, stderr=said),
+        SPEC,
         again,
         replace(keep_set(1), scenarios=(listed,)),
         named=named,
-        profile=lambda: Path("profile"),
+        profile=make_profile,
     )
 
     assert (found.status, runs) == (status, asked)
@@ -266,7 +289,12 @@ def test_what_the_runtime_says_is_the_cause(
 
 def test_without_a_profile_build_the_runtime_is_quoted() -> None:
     found = diagnose(
-        run(133, stderr=GONE), lambda *_: evidence(), keep_set(1), named=None, profile=lambda: None
+        run(133, stderr=GONE),
+        SPEC,
+        lambda *_: evidence(),
+        keep_set(1),
+        named=None,
+        profile=lambda: None,
     )
 
     assert found.text.startswith(f'it trapped: "{QUOTED} not there"; no profile build')

@@ -6,8 +6,10 @@ from megtrim.core.build_spec import Variant
 from megtrim.core.checks.statuses import ScenarioStatus
 from megtrim.core.proof import verification
 from megtrim.core.proof.results import VerificationOutcome
+from megtrim.core.proof.trap_diagnosis import ProfileProgram
 from megtrim.core.proof.verification import OutputComparison, VerificationCase, prove
 from megtrim.core.trim.runs.execution import RunResult, RunSpec
+from megtrim.engines.megengine.regions.midout import MidoutTraces
 from megtrim.libs.programs.parity import EXACT, OutputResult, Tolerance
 from unit.core.trim.stages.fake_device import GOOD as SAYS_GOOD
 from unit.core.trim.stages.fake_device import PROFILE, TRAPS, FakeDevice
@@ -167,7 +169,9 @@ def proved(
             timeout_s=9.0,
         ),
         reduced=program("reduced", reduced),
-        profile=None if profile is None else program("profile", profile),
+        profile=None
+        if profile is None
+        else ProfileProgram(program=program("profile", profile), traces=MidoutTraces()),
         keep=keep_set(1),
         tolerance=EXACT,
     )

@@ -3,6 +3,9 @@ from dataclasses import replace
 
 import pytest
 
+from megtrim.core.keep.keepset import KeepSet, ScenarioRecord, build_keep_set
+from megtrim.core.keep.operators import OperatorNeeds
+from megtrim.core.keep.region import Region
 from megtrim.core.report.keepset_diff import (
     FUNCTIONS,
     REGIONS,
@@ -12,9 +15,6 @@ from megtrim.core.report.keepset_diff import (
     body,
     changes,
 )
-from megtrim.engines.megengine.models.operators import OperatorNeeds
-from megtrim.engines.megengine.regions.keepset import KeepSet, ScenarioRecord, build_keep_set
-from megtrim.engines.megengine.regions.region import Region
 from unit.core.trim.stages.support import keep_set
 from unit.core.verdict import examples
 

@@ -8,10 +8,10 @@ from collections.abc import Iterable, Mapping
 
 import numpy as np
 
+from megtrim.core.keep.region import Region
 from megtrim.core.size.pricing import PricedProgram, RegionExtents
 from megtrim.core.size.references.graph import Part, ReferenceGraph, join
 from megtrim.core.size.references.linked_file import ENTRY
-from megtrim.engines.megengine.regions.region import Region
 
 NAMES = ("start", "run", "mul", "table", "log", "old", "relic")
 SIZES = (10, 20, 40, 80, 160, 320, 640)

@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 
 from megtrim.core.chain.session import Session
+from megtrim.core.keep.keepset import NeededParts
+from megtrim.core.keep.region import Region
 from megtrim.core.size import pricing
 from megtrim.core.size.prices import (
     Price,
@@ -18,8 +20,8 @@ from megtrim.core.size.prices import (
 from megtrim.core.size.pricing import TRAP_BYTES, RegionExtents, find_extents, find_prices
 from megtrim.core.size.references.graph import Part
 from megtrim.core.size.references.linked_file import LinkedFile, Stretch
-from megtrim.engines.megengine.regions.keepset import NeededParts
-from megtrim.engines.megengine.regions.region import Region
+from megtrim.engines.megengine.regions.header import Scopes
+from megtrim.engines.megengine.regions.midout import Midout
 from megtrim.libs.elf.references import References
 from megtrim.libs.util.errors import InputError
 from megtrim.libs.util.strict_json import decode, encode
@@ -78,6 +80,9 @@ PARTS = (
 )
 
 
+MARKS = Midout(modes=tuple, scopes=Scopes, texts=tuple)
+
+
 def make_file(*references: tuple[int, str]) -> tuple[LinkedFile, References]:
     starts = {}
     at = 0x1000
@@ -98,8 +103,8 @@ def test_a_region_lasts_until_the_next_one_begins() -> None:
     names = [name for name, _ in PARTS]
     made = make_file((60, names[4]), (20, names[3]), (30, "mul"), (10, "log"), (70, "log"))
 
-    assert find_extents(*make_file((30, "mul"), (40, "_ZTIN6midout6RegionINotOne"))) == {}
-    found = find_extents(*made)
+    assert find_extents(*make_file((30, "mul"), (40, "_ZTIN6midout6RegionINotOne")), MARKS) == {}
+    found = find_extents(*made, MARKS)
 
     assert found == {
         "plan": RegionExtents(

@@ -9,13 +9,13 @@ from megtrim.core.chain.result_store import StageFolder
 from megtrim.core.chain.session import Session
 from megtrim.core.checks.statuses import CheckStatus
 from megtrim.core.config.load import load_config
+from megtrim.core.keep.keepset import KeepSet
+from megtrim.core.keep.keepset_files import dump_keep_set
 from megtrim.core.trim import committed_keepset, keepset_usage
 from megtrim.core.trim.committed_keepset import settle
 from megtrim.core.trim.results import FunctionCount, Rebuild
 from megtrim.core.trim.runs.scenario_runs import bind
 from megtrim.core.verdict import stage as verdict
-from megtrim.engines.megengine.regions.keepset import KeepSet
-from megtrim.engines.megengine.regions.keepset_files import dump_keep_set
 from megtrim.libs.util.errors import InputError, ProductFailure
 from megtrim.libs.util.process import ProcessRunner
 from unit.core.cli.support import SAMPLE_MODEL

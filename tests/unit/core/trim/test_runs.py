@@ -1,4 +1,3 @@
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
@@ -10,12 +9,13 @@ from megtrim.core.chain.filenames import TRACE_FILE
 from megtrim.core.config.scenarios import all_scenarios
 from megtrim.core.functions import probes, qemu_log
 from megtrim.core.functions.observables import Observables
+from megtrim.core.keep.keepset import KeepSet
+from megtrim.core.keep.region import Region
+from megtrim.core.keep.trace import Trace, TraceFailure, TraceProblem
 from megtrim.core.trim.runs import tracing
-from megtrim.core.trim.runs.execution import TRACE_VARIABLE, RunResult, RunSpec, run_on
+from megtrim.core.trim.runs.execution import RunResult, RunSpec, run_on
 from megtrim.core.trim.runs.scenario_runs import expect_as_traced, record_of
-from megtrim.engines.megengine.regions.keepset import KeepSet
-from megtrim.engines.megengine.regions.region import Region
-from megtrim.engines.megengine.regions.trace import Trace, TraceFailure, TraceProblem
+from megtrim.engines.megengine.regions.midout import MidoutTraces
 from megtrim.libs.elf.symbol_table import FunctionTable
 from megtrim.libs.programs.app_outputs import PRINTED
 from megtrim.libs.programs.exit_status import ProgramRun
@@ -57,7 +57,7 @@ def test_files_have_fixed_names_on_the_device(spec: RunSpec) -> None:
     device = FakeDevice()
     found = replace(spec, search=True, companions=("lib.so",))
     found = found.with_cache(spec.model.with_name("found.cache"))
-    variables = {"OMP_NUM_THREADS": "2", TRACE_VARIABLE: "mine"}
+    variables = {"OMP_NUM_THREADS": "2"}
     run_on(device, replace(found, environment=variables))
     run_on(device, replace(spec, without_model=True))
 
@@ -73,7 +73,7 @@ def test_files_have_fixed_names_on_the_device(spec: RunSpec) -> None:
     for argv in device.runs:
         assert argv[:3] == ("load_and_run", "model.mge", "--cpu")
         assert "x:input0.pgm;y:input1.npy" in argv
-    assert device.environments[0] == {"OMP_NUM_THREADS": "2", TRACE_VARIABLE: TRACE_FILE}
+    assert device.environments[0] == variables
     assert found.search is False
     # A prefix begins every name.
     prefixed = FakeDevice()
@@ -88,12 +88,13 @@ def test_files_have_fixed_names_on_the_device(spec: RunSpec) -> None:
     assert spec.with_program(Path("/other/p")).program == Path("/other/p")
 
 
-def test_outputs_and_trace_are_fetched(spec: RunSpec) -> None:
-    result = run_on(FakeDevice(), says(spec, "output o 1 2\ntrace 3\ncache c\n"))
+def test_outputs_and_what_was_recorded_are_fetched(spec: RunSpec) -> None:
+    said = says(spec, "output o 1 2\ntrace 3\ncache c\n")
+    result = run_on(FakeDevice(), replace(said, recorded=TRACE_FILE))
 
     assert result.outputs == {"o": floats(1, 2)}
-    assert result.trace == trace(3)
-    assert (result.cache, result.recorded) == (None, None)
+    assert (result.cache, result.recorded) == (None, trace(3))
+    assert run_on(FakeDevice(), said).recorded is None
     assert run_on(FakeDevice(), replace(spec, search=True)).cache == b"c"
 
 
@@ -190,12 +191,14 @@ OBSERVABLES = Observables(
 
 def test_a_trace_comes_parsed_and_as_it_was_written(tmp_path: Path) -> None:
     noted: list[RunResult] = []
-    asked = make_spec(tmp_path, "trace 7 1\npromise 2\n")
-    parsed, data, run = tracing.trace(ID, asked, FakeDevice(), noted.append)
+    asked = make_spec(tmp_path, "trace 7 1\npromise 2\n", environment={"OMP_NUM_THREADS": "2"})
+    device = FakeDevice()
+    parsed, data, run = tracing.trace(ID, asked, MidoutTraces(), device, noted.append)
 
     assert parsed.regions == (Region("kern", (1,)), Region("kern", (7,)))
     assert data == trace(7, 1)
     assert [each.run for each in noted] == [run]
+    assert device.environments == [{"OMP_NUM_THREADS": "2", "MIDOUT_OUTPUT": TRACE_FILE}]
 
 
 def test_a_search_leaves_its_cache(tmp_path: Path) -> None:
@@ -222,9 +225,11 @@ def test_a_build_that_fails_is_the_products_failure(
 ) -> None:
     noted: list[RunResult] = []
     asked = make_spec(tmp_path, text, search=search)
-    run: Callable[..., object] = tracing.search if search else tracing.trace
     with pytest.raises(ProductFailure) as caught:
-        run(ID, asked, FakeDevice(), noted.append)
+        if search:
+            tracing.search(ID, asked, FakeDevice(), noted.append)
+        else:
+            tracing.trace(ID, asked, MidoutTraces(), FakeDevice(), noted.append)
 
     assert caught.value.message.startswith(said)
     assert len(noted) == 1
@@ -242,7 +247,7 @@ def test_a_trace_that_cannot_be_used_is_named(
     tmp_path: Path, text: str, problem: TraceProblem
 ) -> None:
     with pytest.raises(TraceFailure) as caught:
-        tracing.trace(ID, make_spec(tmp_path, text), FakeDevice(), lambda _: None)
+        tracing.trace(ID, make_spec(tmp_path, text), MidoutTraces(), FakeDevice(), lambda _: None)
 
     assert caught.value.problem is problem
     assert caught.value.message.startswith(f"trace of {ID}: ")

@@ -13,8 +13,8 @@ from megtrim.core.checks.check import DeviceIdentity
 from megtrim.core.checks.statuses import ScenarioStatus
 from megtrim.core.evidence.evidence import Evidence, EvidenceResult, JobPurpose, parse_set
 from megtrim.core.functions import probes, qemu_log
+from megtrim.core.keep.keepset_files import dump_keep_set
 from megtrim.core.trim.runs import tracing
-from megtrim.engines.megengine.regions.keepset_files import dump_keep_set
 from megtrim.lab.evidence.bundle import Bundle, BundleInput, BundleScenario
 from megtrim.lab.jobs.worker import DeviceJob, JobResult, run, take
 from megtrim.libs.programs.parity import EXACT, OutputResult, Tolerance

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from megtrim.engines.megengine.regions.keepset import KeepSet, build_keep_set
-from megtrim.engines.megengine.regions.region import Region
+from megtrim.core.keep.keepset import KeepSet, build_keep_set
+from megtrim.core.keep.region import Region
 from megtrim.libs.elf.symbol_table import Function
 from megtrim.ship.crashes.finding import CandidateKind, CrashCandidate, CrashCause, CrashFinding
 from megtrim.ship.crashes.frames import CrashFrame, MappedFile
@@ -14,7 +14,7 @@ from megtrim.ship.crashes.places import CrashSite, find_site, locate_file
 from megtrim.ship.crashes.program import TrimmedProgram
 from megtrim.ship.crashes.report import parse_address, parse_report
 from megtrim.ship.crashes.report_values import CrashReport
-from unit.engines.megengine.regions.test_keepset import scenario
+from unit.core.keep.test_keepset import scenario
 from unit.ship.crashes.made_programs import ID, STAYS, STUB_AT, folded, numbered, program, tombstone
 
 SHARED = ["first()", "second(int)", "unused()"]

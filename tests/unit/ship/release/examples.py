@@ -11,13 +11,13 @@ from megtrim.core.chain.session import Session
 from megtrim.core.checks.check import ToolchainIdentity
 from megtrim.core.checks.statuses import CheckStatus
 from megtrim.core.evidence.evidence import parse_set
+from megtrim.core.keep.keepset import KeepSet, ScenarioRecord
+from megtrim.core.keep.keepset_files import dump_keep_set
+from megtrim.core.keep.region import Region
 from megtrim.core.size.baseline import dump_sizes
 from megtrim.core.size.budgets import Baseline
 from megtrim.core.trim.results import FunctionsUse
 from megtrim.core.verdict.model import Verdict, to_json
-from megtrim.engines.megengine.regions.keepset import KeepSet, ScenarioRecord
-from megtrim.engines.megengine.regions.keepset_files import dump_keep_set
-from megtrim.engines.megengine.regions.region import Region
 from megtrim.libs.elf.layout import AARCH64, ARM
 from megtrim.libs.util.files import sha256_file
 from megtrim.libs.util.process import ProcessRunner

@@ -14,10 +14,10 @@ from in_toto_attestation.v1 import statement_pb2
 from in_toto_attestation.v1.statement import Statement
 
 from megtrim.core.checks.statuses import CheckStatus, ScenarioStatus
+from megtrim.core.keep.keepset_files import parse_keep_set
+from megtrim.core.keep.region import Region
 from megtrim.core.trim.results import FunctionsUse
 from megtrim.core.verdict.join import join
-from megtrim.engines.megengine.regions.keepset_files import parse_keep_set
-from megtrim.engines.megengine.regions.region import Region
 from megtrim.libs.util.errors import InputError
 from megtrim.libs.util.strict_json import dump
 from megtrim.ship.release.contents import (

@@ -11,12 +11,12 @@ import pytest
 from megtrim.core.chain.graph import PLAIN, PROFILE, REDUCED, Stage, Task
 from megtrim.core.chain.session import Session
 from megtrim.core.config.scenarios import Scenario, all_scenarios
+from megtrim.core.keep.keepset_files import dump_keep_set
 from megtrim.core.proof.neighbours import NeighbourOutcome, NeighboursResult
 from megtrim.core.proof.scenario_results import neighbour_results
 from megtrim.core.proof.trap_diagnosis import SymbolizingLink
 from megtrim.core.trim.runs.execution import RunResult, RunSpec
 from megtrim.engines.megengine.load_and_run.dialects import LITE
-from megtrim.engines.megengine.regions.keepset_files import dump_keep_set
 from megtrim.libs.programs.exit_status import ProgramRun
 from megtrim.libs.programs.parity import EXACT
 from megtrim.libs.util.errors import InfrastructureFailure

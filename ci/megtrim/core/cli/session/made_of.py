@@ -18,9 +18,9 @@ from megtrim.core.checks.invocation import Options
 from megtrim.core.cli.session.origin import find_top
 from megtrim.core.cli.session.preflight import list_written_files
 from megtrim.core.config.load import LoadedConfig
+from megtrim.core.keep.keepset import KeepSet
+from megtrim.core.keep.keepset_files import find_files, read_folder, read_keep_set
 from megtrim.core.project import find_kind
-from megtrim.engines.megengine.regions.keepset import KeepSet
-from megtrim.engines.megengine.regions.keepset_files import find_files, read_folder, read_keep_set
 from megtrim.libs.util.errors import InputError
 from megtrim.libs.util.process import ProcessRunner
 from megtrim.places.compile.projects.checkout import Checkout, digest_of

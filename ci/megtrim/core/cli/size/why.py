@@ -33,6 +33,9 @@ from megtrim.core.cli.session.setup import open_session
 from megtrim.core.cli.size.show import top_option
 from megtrim.core.config.problems import suggest
 from megtrim.core.functions.link_map import read_map
+from megtrim.core.keep.keepset import NeededParts, ThingKind, find_kept
+from megtrim.core.keep.marks import RegionNames
+from megtrim.core.keep.region import Region
 from megtrim.core.size.prices import Price, PriceKind
 from megtrim.core.size.pricing import PricedArtifact, make_price_list, open_artifacts
 from megtrim.core.size.references import search
@@ -42,9 +45,6 @@ from megtrim.core.size.references.linked_file import LinkedFile, read_graph
 from megtrim.core.size.references.search import Match
 from megtrim.core.size.references.stage import ReferencesResult
 from megtrim.core.trim.keepset_usage import list_held_regions
-from megtrim.engines.megengine.regions.keepset import NeededParts, ThingKind, find_kept
-from megtrim.engines.megengine.regions.names import NameTable
-from megtrim.engines.megengine.regions.region import Region
 from megtrim.libs.elf.symbol_names import fold, iter_spellings, shorten
 from megtrim.libs.elf.symbol_table import read_linked
 from megtrim.libs.render.formatting import align_columns, group_digits
@@ -317,8 +317,12 @@ def explain_kept(thing: str, program: str | None, trim: TrimResults) -> dict[str
     keep = references.read_keep(trim.session)
     held = list_held_regions(trim.session.results)
     users = keep.regions()
-    # They read all sources of the engine, which most things that are asked about do not need.
-    open_names = cache(lambda: NameTable(trim.session.services.engine.texts()))
+
+    @cache
+    def open_names() -> RegionNames:
+        # They read all sources of the engine, which most things that are asked about do not need.
+        return trim.session.services.marks.read_names()
+
     wanted = thing
     if "<" in thing:  # tables show what a region's numbers mean, so that is what people ask for
         every = (*users, *held)

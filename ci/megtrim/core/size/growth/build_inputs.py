@@ -11,10 +11,10 @@ from megtrim.core.chain.filenames import KEEP_SET_FILE
 from megtrim.core.chain.graph import keep_task
 from megtrim.core.chain.result_store import StageFolder, code_digest
 from megtrim.core.chain.session import Session
+from megtrim.core.keep.keepset import KeepSet, model_of
+from megtrim.core.keep.keepset_files import read_keep_set
 from megtrim.core.size.growth.causes import BuildInputs, digest
 from megtrim.core.trim.builds.links import KEEP_SET
-from megtrim.engines.megengine.regions.keepset import KeepSet, model_of
-from megtrim.engines.megengine.regions.keepset_files import read_keep_set
 from megtrim.places.compile.projects.checkout import Checkout
 
 _MEASURING = {"prices"}

@@ -14,8 +14,8 @@ from typing import Annotated
 
 from pydantic import ConfigDict, Field
 
+from megtrim.core.keep.keepset import model_of
 from megtrim.core.size.byte_table import Label, tidy
-from megtrim.engines.megengine.regions.keepset import model_of
 from megtrim.libs.elf.symbol_names import fold_if_possible
 from megtrim.libs.util.value import Value
 from megtrim.libs.util.wording import count

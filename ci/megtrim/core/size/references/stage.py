@@ -24,10 +24,10 @@ from megtrim.core.chain.session import Session
 from megtrim.core.chain.stage_result import StageResult
 from megtrim.core.functions.kept_functions import KeptFunctions
 from megtrim.core.functions.link_map import read_map
+from megtrim.core.keep.keepset import KeepSet
+from megtrim.core.keep.keepset_files import read_keep_set
 from megtrim.core.trim.builds import applications, variants
 from megtrim.core.trim.builds import links as linking
-from megtrim.engines.megengine.regions.keepset import KeepSet
-from megtrim.engines.megengine.regions.keepset_files import read_keep_set
 from megtrim.libs.elf.symbol_table import read_linked
 
 if TYPE_CHECKING:

@@ -22,10 +22,10 @@ from megtrim.core.functions.calls import Disassembly, parse_code
 from megtrim.core.functions.kept_functions import KeepPattern, keep_always
 from megtrim.core.functions.link_map import LinkMap
 from megtrim.core.functions.observables import Observables, read_observables
+from megtrim.core.keep.keepset import KeepSet
+from megtrim.core.keep.keepset_files import read_keep_set
 from megtrim.core.trim.builds import applications, size_options, variants
 from megtrim.core.trim.results import UnfoldedLinksResult
-from megtrim.engines.megengine.regions.keepset import KeepSet
-from megtrim.engines.megengine.regions.keepset_files import read_keep_set
 from megtrim.libs.elf.layout import WITH_BUILD_ID, ElfLayout
 from megtrim.libs.elf.symbol_names import brief
 from megtrim.libs.elf.symbol_table import (

@@ -10,7 +10,7 @@ from dataclasses import field, replace
 from pathlib import Path
 
 from megtrim.core.build_spec import REST_SUFFIX
-from megtrim.core.chain.filenames import CACHE_FILE, TRACE_FILE
+from megtrim.core.chain.filenames import CACHE_FILE
 from megtrim.core.project import find_program
 from megtrim.libs.programs import application_arguments
 from megtrim.libs.programs.app_outputs import PRINTED
@@ -22,7 +22,6 @@ from megtrim.places.devices.retry import expect_not_killed
 
 MODEL = "model.mge"
 DUMP = "dump"
-TRACE_VARIABLE = "MIDOUT_OUTPUT"
 
 
 class RunSpec(Value):
@@ -66,7 +65,6 @@ class RunSpec(Value):
 
 class RunResult(Value):
     run: ProgramRun
-    trace: bytes | None
     cache: bytes | None
     outputs: Mapping[str, bytes]
     """Dumped files, or what an application wrote or printed."""
@@ -98,14 +96,12 @@ def run_on(lease: Lease, spec: RunSpec) -> RunResult:
             directory.put(spec.cache, spec.prefix + CACHE_FILE)
         directory.make(spec.prefix + DUMP)
         argv = _command(spec, program, inputs)
-        env = {**spec.environment, TRACE_VARIABLE: TRACE_FILE}
-        run = directory.run(argv, timeout_s=spec.timeout_s, env=env)
+        run = directory.run(argv, timeout_s=spec.timeout_s, env=spec.environment)
         relocation_support.expect_loaded(lease.name, run)
         expect_not_killed(lease.name, run)
         outputs = _outputs(spec, directory, run)
         return RunResult(
             run=run,
-            trace=directory.get(TRACE_FILE),
             cache=directory.get(spec.prefix + CACHE_FILE) if spec.search else None,
             outputs=outputs,
             recorded=directory.get(spec.recorded) if spec.recorded else None,

@@ -9,11 +9,11 @@ from megtrim.core.chain.graph import Task, search_task
 from megtrim.core.chain.session import Session, TrimRequest
 from megtrim.core.config.load import LoadedConfig
 from megtrim.core.config.scenarios import Scenario
+from megtrim.core.keep.keepset import KeepSet, ScenarioRecord, differing
+from megtrim.core.keep.trace import Trace, TraceFailure, TraceProblem
 from megtrim.core.project import find_kind
 from megtrim.core.trim.builds import applications
 from megtrim.core.trim.runs.execution import RunSpec
-from megtrim.engines.megengine.regions.keepset import KeepSet, ScenarioRecord, differing
-from megtrim.engines.megengine.regions.trace import Trace, TraceFailure, TraceProblem
 from megtrim.libs.util.errors import ACCEPT, InputError, MegtrimError
 from megtrim.libs.util.files import sha256_file
 

@@ -8,11 +8,13 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from megtrim.core.build_spec import Link, Variant
+from megtrim.core.chain.filenames import TRACE_FILE
 from megtrim.core.functions import probes, qemu_log
 from megtrim.core.functions.observables import FunctionList, Observables, function_list
+from megtrim.core.keep.marks import RegionTraces
+from megtrim.core.keep.trace import Trace
 from megtrim.core.trim.runs import execution
 from megtrim.core.trim.runs.execution import RunResult, RunSpec
-from megtrim.engines.megengine.regions.trace import Trace, check_trace, parse_announced_count
 from megtrim.libs.elf.symbol_table import read_table
 from megtrim.libs.programs.exit_status import ProgramRun, RunOutcome, ending, error_message
 from megtrim.libs.util.errors import InfrastructureFailure, ProductFailure
@@ -45,13 +47,20 @@ def search(scenario: str, spec: RunSpec, lease: Lease, note: Note) -> tuple[byte
 
 
 def trace(
-    scenario: str, spec: RunSpec, lease: Lease, note: Note
+    scenario: str, spec: RunSpec, traces: RegionTraces, lease: Lease, note: Note
 ) -> tuple[Trace, bytes, ProgramRun]:
     """Raises ProductFailure where the run fails, TraceFailure where the trace cannot be used."""
-    found = _run_checked(scenario, spec, lease, note, f"the {Variant.PROFILE} build", _UNTRIMMED)
-    announced = parse_announced_count(found.run.stderr)
-    parsed = check_trace(found.trace, announced=announced, source=f"trace of {scenario}")
-    return parsed, found.trace or b"", found.run
+    wanted = leave_trace(spec, traces)
+    found = _run_checked(scenario, wanted, lease, note, f"the {Variant.PROFILE} build", _UNTRIMMED)
+    said = found.run.stderr
+    parsed = traces.check(found.recorded, said=said, source=f"trace of {scenario}")
+    return parsed, found.recorded or b"", found.run
+
+
+def leave_trace(spec: RunSpec, traces: RegionTraces) -> RunSpec:
+    """``spec`` is of a program of the profile build."""
+    environment = {**spec.environment, traces.variable: TRACE_FILE}
+    return replace(spec, recorded=TRACE_FILE, environment=environment)
 
 
 def link_for(lease: Lease, *, shared: bool) -> Link:

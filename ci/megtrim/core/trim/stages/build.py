@@ -6,11 +6,10 @@ from megtrim.core.build_spec import Variant
 from megtrim.core.chain.filenames import REGIONS_FILE
 from megtrim.core.chain.graph import Task, trims_functions
 from megtrim.core.chain.session import Session
+from megtrim.core.keep.region import Region
 from megtrim.core.size import byte_tables
 from megtrim.core.trim.builds import applications, variants
 from megtrim.core.trim.results import BuildResult
-from megtrim.engines.megengine.regions.region import Region
-from megtrim.engines.megengine.regions.trace import regions_in_binary
 from megtrim.libs.util.errors import ProductFailure
 
 
@@ -37,7 +36,7 @@ def work(task: Task, session: Session, folder: Path) -> BuildResult:
 def _list_regions(session: Session, folder: Path) -> None:
     found: set[Region] = set()
     for name in applications.holders(session):
-        regions = regions_in_binary((folder / "bin" / name).read_bytes())
+        regions = session.services.marks.find_held((folder / "bin" / name).read_bytes())
         if not regions:
             msg = f"the profile build of {name} holds no midout regions"
             raise ProductFailure(msg, hint="is it linked statically against the engine?")

@@ -38,6 +38,9 @@ from megtrim.core.functions.observables import (
     read_list,
     read_observables,
 )
+from megtrim.core.keep.keepset import KeepSet, ScenarioRecord, build_keep_set
+from megtrim.core.keep.keepset_files import dump_keep_set, read_keep_set
+from megtrim.core.keep.trace import Trace, TraceFailure, TraceProblem
 from megtrim.core.trim.builds import applications, size_options, variants
 from megtrim.core.trim.builds import links as linking
 from megtrim.core.trim.committed_keepset import read_committed
@@ -50,9 +53,6 @@ from megtrim.core.trim.runs.scenario_runs import (
     record_of,
     unfit,
 )
-from megtrim.engines.megengine.regions.keepset import KeepSet, ScenarioRecord, build_keep_set
-from megtrim.engines.megengine.regions.keepset_files import dump_keep_set, read_keep_set
-from megtrim.engines.megengine.regions.trace import Trace, TraceFailure, TraceProblem
 from megtrim.libs.elf.symbol_table import parse_table, read_linked
 from megtrim.libs.util.errors import ACCEPT, InputError
 from megtrim.libs.util.files import sha256_file

@@ -6,15 +6,16 @@ from pathlib import Path
 from megtrim.core.chain.filenames import KEEP_SET_FILE, TRACE_FILE
 from megtrim.core.chain.graph import Task, trace_task
 from megtrim.core.chain.session import Session
-from megtrim.core.config.scenarios import all_scenarios
+from megtrim.core.config.scenarios import Scenario, all_scenarios
+from megtrim.core.evidence.evidence import LARGEST_TRACE
+from megtrim.core.keep.keepset import KeepSet, build_keep_set
+from megtrim.core.keep.keepset_files import dump_keep_set
+from megtrim.core.keep.trace import Trace
 from megtrim.core.trim.committed_keepset import read_committed
 from megtrim.core.trim.results import HeaderResult
 from megtrim.core.trim.runs.scenario_runs import binding_of, record_of
-from megtrim.engines.megengine.regions.header import Layout, Scopes, render
-from megtrim.engines.megengine.regions.keepset import KeepSet, build_keep_set
-from megtrim.engines.megengine.regions.keepset_files import dump_keep_set
-from megtrim.engines.megengine.regions.trace import read_trace
 from megtrim.libs.util.files import sha256_file
+from megtrim.libs.util.input_files import read_bytes
 
 
 def inputs(task: Task, session: Session) -> dict[str, str]:
@@ -22,8 +23,7 @@ def inputs(task: Task, session: Session) -> dict[str, str]:
     named = {
         "generation": str(session.services.engine.identity().generation),
         "layout": config.trim.layout,
-        "elementwise modes": str(session.services.engine.elemwise_modes()),
-        "files of their own": str(scopes(session)),
+        **session.services.marks.header_facts(config.trim.layout),
     }
     if config.trim.crash_ids:
         named["crash ids"] = "each region"
@@ -79,7 +79,7 @@ def _build_from_traces(session: Session) -> tuple[KeepSet, tuple[str, ...]]:
     named = [(each.name, each.file, each.strip_info) for each in session.request.config.models]
     needs, warnings = models.gather_needs(named, folder=folder) if models else (None, ())
     traces = [
-        (scenario, read_trace(session.results.done[trace_task(scenario)].file(TRACE_FILE)))
+        (scenario, _read_trace(scenario, session))
         for scenario in all_scenarios(session.request.config)
     ]
     keep = build_keep_set(
@@ -90,17 +90,12 @@ def _build_from_traces(session: Session) -> tuple[KeepSet, tuple[str, ...]]:
     return keep, warnings
 
 
+def _read_trace(scenario: Scenario, session: Session) -> Trace:
+    path = session.results.done[trace_task(scenario)].file(TRACE_FILE)
+    data = read_bytes(path, most_bytes=LARGEST_TRACE, expected="a trace")
+    return session.services.marks.traces.parse(data, source=str(path))
+
+
 def files(keep: KeepSet, session: Session) -> dict[str, str]:
-    rendered = render(
-        keep,
-        layout=Layout(session.request.config.trim.layout),
-        elemwise_modes=session.services.engine.elemwise_modes(),
-        scopes=scopes(session),
-        crash_ids=session.request.config.trim.crash_ids,
-    )
-    return dict(rendered.files)
-
-
-def scopes(session: Session) -> Scopes:
-    layout = Layout(session.request.config.trim.layout)
-    return session.services.engine.scopes() if layout is Layout.SCOPED else Scopes()
+    trim = session.request.config.trim
+    return session.services.marks.render_header(keep, layout=trim.layout, crash_ids=trim.crash_ids)

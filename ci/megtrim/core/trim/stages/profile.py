@@ -20,12 +20,12 @@ from megtrim.core.evidence.evidence import (
     expect_fitting,
     find_brought,
 )
+from megtrim.core.keep.trace import Trace
 from megtrim.core.trim.builds import applications
 from megtrim.core.trim.results import SearchResult, TraceResult
 from megtrim.core.trim.runs import tracing
 from megtrim.core.trim.runs.execution import RunResult
 from megtrim.core.trim.runs.scenario_runs import cache_of, make_run_spec, scenario_of
-from megtrim.engines.megengine.regions.trace import Trace, parse_trace
 from megtrim.libs.programs.exit_status import ProgramRun
 from megtrim.libs.util.errors import InputError, ProductFailure
 from megtrim.places.devices.device import Lease
@@ -67,7 +67,9 @@ def work(task: Task, session: Session, folder: Path) -> SearchResult | TraceResu
     given = find_brought(scenario.id, session.request.traced, _TRACE)
     if given is not None:
         expect_fitting(given, binding(named_inputs(scenario, session)), _TRACE)
-        return _take_cache(given, folder) if _is_search(task) else _take_trace(given, folder)
+        return (
+            _take_cache(given, folder) if _is_search(task) else _take_trace(given, session, folder)
+        )
     try:
         if _is_search(task):
             return _search(scenario, session, folder)
@@ -92,9 +94,10 @@ def _take_cache(given: DeviceResult, folder: Path) -> SearchResult:
     return SearchResult(time_s=given.result.time_s)
 
 
-def _take_trace(given: DeviceResult, folder: Path) -> TraceResult:
+def _take_trace(given: DeviceResult, session: Session, folder: Path) -> TraceResult:
     data = given.load(given.result.trace, most=LARGEST_TRACE) or b""
-    trace = parse_trace(data, source=str(given.file(given.result.trace)))
+    source = str(given.file(given.result.trace))
+    trace = session.services.marks.traces.parse(data, source=source)
     (folder / TRACE_FILE).write_bytes(data)
     return _summarize_trace(trace, given.device, given.result.time_s)
 
@@ -116,11 +119,12 @@ def _search(scenario: Scenario, session: Session, folder: Path) -> SearchResult:
 def _trace(scenario: Scenario, session: Session, folder: Path) -> TraceResult:
     program = applications.program(scenario, session.request, session.results.done[PROFILE])
     spec = make_run_spec(scenario, session, program, cache=cache_of(scenario, session))
+    traces = session.services.marks.traces
 
     def attempt(lease: Lease) -> TraceResult:
         device = DeviceIdentity(name=lease.name, kind=lease.kind, facts=lease.facts())
         trace, data, run = tracing.trace(
-            scenario.id, spec, lease, lambda seen: _write_log(folder, seen)
+            scenario.id, spec, traces, lease, lambda seen: _write_log(folder, seen)
         )
         (folder / TRACE_FILE).write_bytes(data)
         return _summarize_trace(trace, device, run.wall_s)

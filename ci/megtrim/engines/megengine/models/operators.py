@@ -7,9 +7,11 @@ import codecs
 import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, fields
-from typing import NoReturn, TypeVar
+from dataclasses import dataclass
+from typing import NoReturn
 
+from megtrim.core.keep.operators import MAX_HASH, OperatorNeeds, collect_users, strip_version
+from megtrim.libs.elf.type_names import CPP_KEYWORD
 from megtrim.libs.util.errors import InputError
 from megtrim.libs.util.input_files import decode, expect_merged
 from megtrim.libs.util.json_text import expect_finite
@@ -40,21 +42,9 @@ KNOWN_DTYPES: tuple[str, ...] = (
     "UintB4",
 )
 
-MAX_HASH = 2**64 - 1
 MAX_JSON_BYTES = 16 * 1024 * 1024
 _MAX_OBJECTS = 4096
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,199}")
-CPP_KEYWORD = re.compile(
-    r"alignas|alignof|and|and_eq|asm|auto|bitand|bitor|bool|break|case|catch|char|char16_t|"
-    r"char32_t|char8_t|class|co_await|co_return|co_yield|compl|concept|const|const_cast|consteval|"
-    r"constexpr|constinit|continue|decltype|default|delete|do|double|dynamic_cast|else|enum|"
-    r"explicit|export|extern|false|float|for|friend|goto|if|inline|int|long|mutable|namespace|new|"
-    r"noexcept|not|not_eq|nullptr|operator|or|or_eq|private|protected|public|register|"
-    r"reinterpret_cast|requires|return|short|signed|sizeof|static|static_assert|static_cast|"
-    r"struct|switch|template|this|thread_local|throw|true|try|typedef|typeid|typename|union|"
-    r"unsigned|using|virtual|void|volatile|wchar_t|while|xor|xor_eq"
-)
-_VERSION = re.compile(r"V\d+$", re.ASCII)
 _SPACE = re.compile(r"[ \t\r\n]*")
 _LISTS = ("dtypes", "opr_types", "elemwise_modes")
 _HINT = "expected the operator JSON that the engine's dump writes (strip_info_file)"
@@ -66,30 +56,6 @@ class OperatorInfo(Value):
     dtypes: tuple[str, ...]
     opr_types: tuple[str, ...]
     elemwise_modes: tuple[str, ...]
-
-
-Needed = tuple[tuple[str, tuple[str, ...]], ...]
-"""Names, each with the models that need it, both sorted."""
-
-
-class OperatorNeeds(Value):
-    hashes: tuple[tuple[int, tuple[str, ...]], ...]
-    dtypes: Needed
-    operators: Needed
-    """Class names without version suffix: ``MatrixMulV2`` becomes ``MatrixMul``."""
-    elemwise_modes: Needed
-
-    @property
-    def checked_hashes(self) -> tuple[int, ...]:
-        """What the engine compares a model's hash with: nothing if one of the models has none."""
-        tables = (self.dtypes, self.operators, self.elemwise_modes)
-        models = {model for table in tables for _, users in table for model in users}
-        hashed = {model for _, users in self.hashes for model in users}
-        return tuple(number for number, _ in self.hashes) if models <= hashed else ()
-
-
-def strip_version(name: str) -> str:
-    return _VERSION.sub("", name)
 
 
 def parse_operator_json(data: bytes, *, source: str) -> tuple[OperatorInfo, ...]:
@@ -122,34 +88,10 @@ def merge(models: Sequence[tuple[str, OperatorInfo]]) -> OperatorNeeds:
         operators.append((model, map(strip_version, info.opr_types)))
         modes.append((model, info.elemwise_modes))
     return OperatorNeeds(
-        hashes=_collect_users(hashes),
-        dtypes=_collect_users(dtypes),
-        operators=_collect_users(operators),
-        elemwise_modes=_collect_users(modes),
-    )
-
-
-def select_needs(needs: OperatorNeeds, model: str) -> OperatorNeeds:
-    return OperatorNeeds(
-        **{
-            name: tuple((item, (model,)) for item, users in table if model in users)
-            for name, table in vars(needs).items()
-        }
-    )
-
-
-def unite_needs(every: Iterable[OperatorNeeds]) -> OperatorNeeds:
-    parts = [vars(needs) for needs in every]
-    return OperatorNeeds(
-        **{
-            field.name: _collect_users(
-                (model, (item,))
-                for part in parts
-                for item, users in part[field.name]
-                for model in users
-            )
-            for field in fields(OperatorNeeds)
-        }
+        hashes=collect_users(hashes),
+        dtypes=collect_users(dtypes),
+        operators=collect_users(operators),
+        elemwise_modes=collect_users(modes),
     )
 
 
@@ -180,19 +122,6 @@ def check_covers(
 def _missing(declared: Iterable[str], actual: Iterable[str]) -> list[str]:
     # No data type and no mode ends like a version, so the rule fits all three lists.
     return sorted({strip_version(name) for name in actual} - {strip_version(n) for n in declared})
-
-
-_Item = TypeVar("_Item", int, str)
-
-
-def _collect_users(
-    needs: Iterable[tuple[str, Iterable[_Item]]],
-) -> tuple[tuple[_Item, tuple[str, ...]], ...]:
-    users: dict[_Item, set[str]] = {}
-    for model, items in needs:
-        for item in items:
-            users.setdefault(item, set()).add(model)
-    return tuple((item, tuple(sorted(users[item]))) for item in sorted(users))
 
 
 @dataclass(frozen=True, slots=True)

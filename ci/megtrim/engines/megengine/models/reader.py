@@ -10,13 +10,13 @@ from functools import lru_cache
 from pathlib import Path
 from typing import IO, NoReturn, TypeVar
 
+from megtrim.core.keep.operators import OperatorNeeds
 from megtrim.core.model_facts import ModelFacts, Parameters, UnknownFormat, Variable
 from megtrim.engines.megengine.models.graph_digest import digest_graph
 from megtrim.engines.megengine.models.mge import is_mge, least_bytes, parse_mge
 from megtrim.engines.megengine.models.operators import (
     MAX_JSON_BYTES,
     OperatorInfo,
-    OperatorNeeds,
     check_covers,
     merge,
     parse_operator_json,

@@ -12,9 +12,10 @@ from enum import StrEnum
 from importlib.resources import files as package_files
 from itertools import groupby
 
-from megtrim.engines.megengine.models.operators import OperatorNeeds
-from megtrim.engines.megengine.regions.keepset import KeepSet
-from megtrim.engines.megengine.regions.region import Region, is_identifier
+from megtrim.core.keep.keepset import KeepSet
+from megtrim.core.keep.operators import OperatorNeeds
+from megtrim.core.keep.region import Region
+from megtrim.libs.elf.type_names import is_identifier
 from megtrim.libs.util.errors import InputError
 from megtrim.libs.util.value import Value
 
@@ -65,8 +66,6 @@ class Scopes(Value):
 
 MODE_TAG = "megdnn_common_elemwise_mode"
 """The tag with which an engine of the newer generation records elementwise modes."""
-LEFT_OUT = "8left_outI"
-"""Part of the linkage names of the functions that trap for a region with a crash id."""
 FORCED = "bin_reduce.h"
 CONTRACT = "midout.h"
 _MODES_FROM_TRACE = 20220507

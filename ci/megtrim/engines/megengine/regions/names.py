@@ -11,7 +11,7 @@ from collections.abc import Iterable
 
 import xxhash
 
-from megtrim.engines.megengine.regions.region import Region
+from megtrim.core.keep.region import Region
 from megtrim.libs.util.value import Value
 
 SEED = 20160701

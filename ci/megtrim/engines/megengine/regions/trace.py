@@ -9,22 +9,15 @@ One mangled type name a line, written when the program exits, and not trusted. P
 
 import hashlib
 import re
-from collections.abc import Iterable, Sequence
-from enum import StrEnum
+from collections.abc import Iterable
 from functools import lru_cache
 from pathlib import Path
 
-from megtrim.engines.megengine.regions.region import (
-    MAX_NAME,
-    PREFIX,
-    GrammarError,
-    Region,
-    demangle,
-    order,
-    parse_demangled,
-    problem,
-)
-from megtrim.libs.util.errors import InputError, ProductFailure
+from megtrim.core.keep.region import Region, order
+from megtrim.core.keep.trace import Trace, TraceFailure, TraceProblem
+from megtrim.engines.megengine.regions.spelling import PREFIX, demangle, parse_demangled, problem
+from megtrim.libs.elf.type_names import MAX_NAME, GrammarError
+from megtrim.libs.util.errors import InputError
 from megtrim.libs.util.input_files import read_bytes
 from megtrim.libs.util.value import Value
 
@@ -35,29 +28,9 @@ MAX_REGIONS = 100_000
 
 _ANNOUNCED = re.compile(r"^midout: ([0-9]{1,9}) items written to ", re.MULTILINE)
 _IN_BINARY = re.compile(rb"%s[A-Za-z0-9_]{1,%d}\0" % (PREFIX.encode(), MAX_NAME))
+_MARK = re.compile(rf"_ZT[IS]({PREFIX}\w+)|_Z({PREFIX}\w+)7on_usedEv", re.ASCII)
+"""Descriptions of a region's type, texts of its name, and functions that report it."""
 _HINT = "expected a trace as midout's profile build writes it"
-
-
-class Trace(Value):
-    regions: tuple[Region, ...]
-    """Sorted and unique, at least one."""
-    sha256: str
-
-
-class TraceProblem(StrEnum):
-    MISSING = "missing"
-    EMPTY = "empty"
-    TRUNCATED = "truncated"
-    STALE = "stale"
-    SHRUNKEN = "shrunken"
-
-
-class TraceFailure(ProductFailure):
-    def __init__(
-        self, problem: TraceProblem, message: str, *, hint: str, command: Sequence[str] = ()
-    ) -> None:
-        super().__init__(f"{message} ({problem} trace)", hint=hint, command=command)
-        self.problem = problem
 
 
 class _Lines(Value):
@@ -122,10 +95,17 @@ def check_trace(data: bytes | None, *, announced: int | None, source: str) -> Tr
 def regions_in_binary(data: bytes) -> tuple[Region, ...]:
     """Return the regions in a profile build, which holds their types' names, NUL-terminated."""
     found = {match[0][:-1].decode("ascii") for match in _IN_BINARY.finditer(data)}
-    return tuple(sorted({*find_regions(found).values()}, key=order))
+    return tuple(sorted({*_find_regions(found).values()}, key=order))
 
 
-def find_regions(names: Iterable[str]) -> dict[str, Region]:
+def find_marked(names: Iterable[str]) -> dict[str, Region]:
+    """Return the regions that are marked with these linkage names."""
+    types = {name: mark[1] or f"{mark[2]}E" for name in names if (mark := _MARK.fullmatch(name))}
+    regions = _find_regions(types.values())
+    return {name: regions[kind] for name, kind in types.items() if kind in regions}
+
+
+def _find_regions(names: Iterable[str]) -> dict[str, Region]:
     regions = {}
     for mangled, name in demangle(name for name in names if not problem(name)).items():
         try:

@@ -12,9 +12,9 @@ from megtrim.core.cli.environment import open_processes
 from megtrim.core.cli.options import PATH, config_path_option, examples, needs_token, outputs
 from megtrim.core.config.config_id import id_of
 from megtrim.core.evidence.evidence import PendingReason, expect_configuration
+from megtrim.core.keep.keepset import KeepSet
+from megtrim.core.keep.keepset_files import dump_folder, parse_folder, read_folder
 from megtrim.core.report.keepset_diff import Proposal, body
-from megtrim.engines.megengine.regions.keepset import KeepSet
-from megtrim.engines.megengine.regions.keepset_files import dump_folder, parse_folder, read_folder
 from megtrim.hosting.caller_texts import DEVICE_ENVIRONMENT, warn_of_environment
 from megtrim.hosting.cli.github.client import open_job, read_verdict
 from megtrim.hosting.github.jobs import PollingLimits, WaitResult, is_open

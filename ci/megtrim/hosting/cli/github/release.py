@@ -8,7 +8,7 @@ import click
 
 from megtrim.core.cli.echo import show
 from megtrim.core.cli.options import PATH, examples, needs_token, outputs
-from megtrim.engines.megengine.regions.keepset_files import parse_keep_set
+from megtrim.core.keep.keepset_files import parse_keep_set
 from megtrim.hosting.cli.github.client import open_job, read_tag
 from megtrim.hosting.github.releases import ReleasePublisher, WantedRelease
 from megtrim.hosting.github.runner import add_summary, write_output

@@ -12,13 +12,14 @@ from megtrim.core.chain.session import Session
 from megtrim.core.chain.stage_result import StageResult
 from megtrim.core.functions.kept_functions import KeepPattern
 from megtrim.core.functions.observables import Observables
+from megtrim.core.keep.keepset import KeepSet, build_keep_set
 from megtrim.core.trim.builds import links, switches, variants
 from megtrim.core.trim.builds.links import UnfoldedLink, UntrimmedProgram
 from megtrim.core.trim.builds.switches import is_minimum_size, switch_options
 from megtrim.core.trim.keepset_usage import trim_choice
 from megtrim.core.trim.stages import header
-from megtrim.engines.megengine.regions.header import Scopes
-from megtrim.engines.megengine.regions.keepset import KeepSet, build_keep_set
+from megtrim.engines.megengine.regions.header import FORCED, macro_file, tag_file
+from megtrim.engines.megengine.source_texts import SourceTexts
 from megtrim.engines.sample import SampleEngine, find_embedded_source
 from megtrim.libs.elf.layout import WITH_BUILD_ID
 from megtrim.libs.util.errors import InputError, ProductFailure
@@ -224,11 +225,15 @@ def test_only_scoped_facts_have_files_of_their_own(session: Session) -> None:
     upstream = layout(session, "upstream")
     one, two = (header.files(keep_set(*numbers), scoped) for numbers in ((1,), (1, 2)))
     files = header.files(keep_set(1, 2), upstream)
+    own = SourceTexts(session.services.engine.checkout).scopes
 
-    assert header.scopes(scoped) == session.services.engine.scopes()
+    assert [name for name in one if "/" in name] == [
+        *map(tag_file, own.tags),
+        *map(macro_file, own.macros),
+    ]
     assert len(one) > 20
     assert one.keys() == two.keys()
-    assert header.scopes(upstream) == Scopes()
+    assert [*files] == [FORCED]
     assert len(files) < len(two)
     assert any("kern" in text for text in files.values())
     assert files != header.files(keep_set(1), upstream)

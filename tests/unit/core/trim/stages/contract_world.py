@@ -28,10 +28,12 @@ from megtrim.core.checks.check import DeviceIdentity
 from megtrim.core.config.load import load_config
 from megtrim.core.config.model import Config
 from megtrim.core.config.scenarios import all_scenarios
+from megtrim.core.keep.keepset import KeepSet
 from megtrim.core.proof.results import VerifyResult
 from megtrim.core.trim.committed_keepset import write_committed
 from megtrim.engines.megengine.regions.header import Scopes
-from megtrim.engines.megengine.regions.keepset import KeepSet
+from megtrim.engines.megengine.regions.midout import Midout
+from megtrim.engines.megengine.source_texts import SourceTexts
 from megtrim.engines.sample import SampleEngine, find_embedded_source
 from megtrim.libs.util.errors import InfrastructureFailure
 from megtrim.libs.util.files import sha256_file
@@ -113,16 +115,15 @@ class StandIn:
         self.kept = facts.get("kept", real.engine.kept)
         self.kernels = facts.get("kernels", ("src/kern",))
         self.checkout = real.engine.checkout
+        self.marks = Midout(
+            modes=lambda: facts.get("elemwise_modes", real.modes),
+            scopes=lambda: facts.get("scopes", real.scopes),
+            texts=real.engine.texts,
+        )
 
     def identity(self) -> EngineIdentity:
         changes = {name: self.facts[name] for name in _IDENTITY if name in self.facts}
         return replace(self.real.identity, **changes)
-
-    def elemwise_modes(self) -> Any:
-        return self.facts.get("elemwise_modes", self.real.modes)
-
-    def scopes(self) -> Any:
-        return self.facts.get("scopes", self.real.scopes)
 
     def dialect(self) -> Any:
         return self.facts.get("dialect", self.real.dialect)
@@ -139,7 +140,7 @@ class Real:
         self.engine = SampleEngine(find_embedded_source(), ProcessRunner({}))
         self.identity = self.engine.identity()
         self.modes = self.engine.elemwise_modes()
-        self.scopes = self.engine.scopes()
+        self.scopes = SourceTexts(self.engine.checkout).scopes
         self.dialect = self.engine.dialect()
         self._specs: dict[str, BuildSpec] = {}
 

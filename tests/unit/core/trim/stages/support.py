@@ -12,12 +12,12 @@ from megtrim.core.chain.session import Services, Session, TrimRequest
 from megtrim.core.checks.invocation import Options
 from megtrim.core.config.load import load_config
 from megtrim.core.config.scenarios import Scenario, all_scenarios
+from megtrim.core.keep.keepset import KeepSet, ScenarioRecord
+from megtrim.core.keep.region import Region
 from megtrim.core.trim.committed_keepset import write_committed
 from megtrim.core.trim.results import HeaderResult
 from megtrim.core.trim.runs.execution import RunResult
 from megtrim.core.trim.stages import header
-from megtrim.engines.megengine.regions.keepset import KeepSet, ScenarioRecord
-from megtrim.engines.megengine.regions.region import Region
 from megtrim.engines.sample import SampleEngine, find_embedded_source
 from megtrim.libs.programs.exit_status import ProgramRun
 from megtrim.libs.util.console import Console
@@ -85,7 +85,7 @@ def evidence(
     trace: bytes | None = None,
     outputs: Mapping[str, bytes] | None = None,
 ) -> RunResult:
-    return RunResult(run=ended or run(), trace=trace, cache=None, outputs=outputs or {})
+    return RunResult(run=ended or run(), cache=None, outputs=outputs or {}, recorded=trace)
 
 
 def trace(*numbers: int) -> bytes:

@@ -16,16 +16,18 @@ from megtrim.core.checks.statuses import ScenarioStatus
 from megtrim.core.config.load import load_config
 from megtrim.core.config.scenarios import Scenario, all_scenarios
 from megtrim.core.evidence.evidence import EvidenceSet, JobPurpose
+from megtrim.core.keep.keepset_files import dump_keep_set
+from megtrim.core.keep.trace import Trace
 from megtrim.core.proof import stage as verify
 from megtrim.core.proof import verification
+from megtrim.core.proof.trap_diagnosis import ProfileProgram
 from megtrim.core.proof.verification import VerificationCase, prove
 from megtrim.core.trim.builds import applications, links
 from megtrim.core.trim.results import UnfoldedLinksResult
 from megtrim.core.trim.runs.execution import run_on
 from megtrim.core.trim.runs.scenario_runs import make_run_spec, record_of
 from megtrim.core.trim.stages import profile
-from megtrim.engines.megengine.regions.keepset_files import dump_keep_set
-from megtrim.engines.megengine.regions.trace import Trace
+from megtrim.engines.megengine.regions.midout import MidoutTraces
 from megtrim.lab.evidence.bundle import Bundle, BundleApplication, read_bundle
 from megtrim.lab.jobs import worker
 from megtrim.lab.jobs.pack import pack
@@ -196,7 +198,7 @@ def test_a_trap_is_explained_by_the_applications_own_profile_build(tmp_path: Pat
     trial = VerificationCase(
         spec=make_run_spec(scenario, made, built_in[PLAIN], cache=None),
         reduced=built_in[REDUCED],
-        profile=built_in[PROFILE],
+        profile=ProfileProgram(program=built_in[PROFILE], traces=MidoutTraces()),
         keep=keep_set(1),
         tolerance=EXACT,
     )

@@ -8,11 +8,12 @@ import pytest
 from megtrim.core.build_spec import BuildRecord, BuildSpec, LinkSpec, Variant
 from megtrim.core.chain.graph import Stage, Task
 from megtrim.core.chain.session import Session
+from megtrim.core.keep.keepset_files import dump_keep_set, read_keep_set
+from megtrim.core.keep.operators import OperatorNeeds
 from megtrim.core.trim.results import HeaderResult
 from megtrim.core.trim.stages import build, header
-from megtrim.engines.megengine.models.operators import OperatorNeeds
 from megtrim.engines.megengine.regions.header import macro_file, tag_file
-from megtrim.engines.megengine.regions.keepset_files import dump_keep_set, read_keep_set
+from megtrim.engines.megengine.source_texts import SourceTexts
 from megtrim.libs.util.errors import InputError, ProductFailure
 from megtrim.libs.util.process import ProcessRunner
 from unit.core.trim.stages import support
@@ -105,7 +106,7 @@ def test_the_header_is_made_from_the_committed_file(now: Session) -> None:
     assert text.count("kern") > 0
     assert folder.result == HeaderResult(regions=2, operators=0, warnings=())
     files = {name for name in folder.files if name.startswith("include/")}
-    scopes = now.services.engine.scopes()
+    scopes = SourceTexts(now.services.engine.checkout).scopes
     assert files == {
         "include/bin_reduce.h",
         "include/midout.h",

@@ -14,6 +14,9 @@ from megtrim.core.checks.statuses import ScenarioStatus
 from megtrim.core.config.scenarios import all_scenarios
 from megtrim.core.evidence.binding import binding
 from megtrim.core.functions.observables import FunctionList, dump_list
+from megtrim.core.keep.keepset import KeepSet
+from megtrim.core.keep.keepset_files import dump_keep_set
+from megtrim.core.keep.trace import TraceFailure
 from megtrim.core.trim.builds import links
 from megtrim.core.trim.committed_keepset import write_committed
 from megtrim.core.trim.results import (
@@ -23,9 +26,6 @@ from megtrim.core.trim.results import (
     TraceResult,
 )
 from megtrim.core.trim.stages import functions, profile
-from megtrim.engines.megengine.regions.keepset import KeepSet
-from megtrim.engines.megengine.regions.keepset_files import dump_keep_set
-from megtrim.engines.megengine.regions.trace import TraceFailure
 from megtrim.libs.util.errors import InfrastructureFailure, InputError, MegtrimError, ProductFailure
 from unit.core.trim.stages.built import CONFIG, LINK, built, linked
 from unit.core.trim.stages.support import changed, keep_set, trace

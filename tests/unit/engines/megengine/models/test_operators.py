@@ -6,16 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from megtrim.core.keep.operators import OperatorNeeds, select_needs, strip_version, unite_needs
 from megtrim.engines.megengine.models.operators import (
     KNOWN_DTYPES,
     OperatorInfo,
-    OperatorNeeds,
     check_covers,
     merge,
     parse_operator_json,
-    select_needs,
-    strip_version,
-    unite_needs,
 )
 from megtrim.libs.util.errors import InputError
 

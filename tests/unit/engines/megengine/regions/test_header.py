@@ -4,7 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from megtrim.engines.megengine.models.operators import OperatorNeeds
+from megtrim.core.keep.keepset import KeepSet, build_keep_set
+from megtrim.core.keep.operators import OperatorNeeds
+from megtrim.core.keep.region import Region
 from megtrim.engines.megengine.regions.header import (
     ELEMWISE_MODES,
     GRAPH_HASHES,
@@ -20,11 +22,9 @@ from megtrim.engines.megengine.regions.header import (
     scopes_of,
     tag_file,
 )
-from megtrim.engines.megengine.regions.keepset import KeepSet, build_keep_set
-from megtrim.engines.megengine.regions.region import Region
 from megtrim.libs.util.errors import InputError
 from support.upstream import Enabled, enabled
-from unit.engines.megengine.regions.test_keepset import scenario
+from unit.core.keep.test_keepset import scenario
 
 MODES = (("RELU", 0), ("ADD", 16), ("PLUS", 16), ("ABS", 1))
 

@@ -11,13 +11,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from megtrim.engines.megengine.regions import region as demangle_module
+from megtrim.core.keep.region import Region
+from megtrim.core.keep.trace import TraceFailure, TraceProblem
+from megtrim.engines.megengine.regions import spelling
 from megtrim.engines.megengine.regions.header import Layout, render
-from megtrim.engines.megengine.regions.region import Region, demangle, problem
+from megtrim.engines.megengine.regions.spelling import demangle, problem
 from megtrim.engines.megengine.regions.trace import (
     MAX_TRACE_BYTES,
-    TraceFailure,
-    TraceProblem,
     check_trace,
     parse_announced_count,
     parse_trace,
@@ -181,7 +181,7 @@ def test_a_name_that_doubles_itself_is_bounded() -> None:
 
 def test_distinct_names_are_demangled_once(monkeypatch: pytest.MonkeyPatch) -> None:
     numbers = itertools.count()
-    monkeypatch.setattr(demangle_module, "_demangle", lambda name: f"{name}{next(numbers)}")
+    monkeypatch.setattr(spelling, "_demangle", lambda name: f"{name}{next(numbers)}")
 
     assert demangle(["a", "b", "a"]) == {"a": "a0", "b": "b1"}
     assert next(numbers) == 2
@@ -196,7 +196,7 @@ def test_a_machine_without_a_c_plus_plus_library_is_shown_so(
         msg = "no such library"
         raise cxxfilt.LibraryNotFound(msg)
 
-    monkeypatch.setattr(demangle_module, "_demangle", fail)
+    monkeypatch.setattr(spelling, "_demangle", fail)
 
     with pytest.raises(InputError, match="no such library") as caught:
         parse_trace(MAGIC + ONE, source="t")

@@ -20,7 +20,7 @@ from megtrim.core.checks.check import DeviceIdentity
 from megtrim.core.checks.statuses import ScenarioStatus
 from megtrim.core.config.device import DeviceSettings
 from megtrim.core.evidence.evidence import Evidence, EvidenceSet, JobPurpose, parse_set
-from megtrim.engines.megengine.regions.keepset_files import dump_keep_set
+from megtrim.core.keep.keepset_files import dump_keep_set
 from megtrim.hosting.cli.evidence.pack import describe_jobs
 from megtrim.lab.evidence.bundle import Bundle, BundleDevice
 from megtrim.lab.jobs.pack import list_devices, select

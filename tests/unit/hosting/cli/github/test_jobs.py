@@ -4,11 +4,11 @@ from unittest.mock import Mock
 
 import pytest
 
+from megtrim.core.keep.keepset import KeepSet, build_keep_set
+from megtrim.core.keep.keepset_files import dump_keep_set
+from megtrim.core.keep.region import Region
 from megtrim.core.trim.committed_keepset import write_committed
 from megtrim.core.verdict.model import to_json
-from megtrim.engines.megengine.regions.keepset import KeepSet, build_keep_set
-from megtrim.engines.megengine.regions.keepset_files import dump_keep_set
-from megtrim.engines.megengine.regions.region import Region
 from megtrim.hosting.github.jobs import PollingLimits
 from megtrim.libs.util.errors import InfrastructureFailure
 from support.scenario_records import make_record

@@ -4,6 +4,7 @@ from pathlib import Path
 import pytest
 
 from megtrim.core.build_spec import Variant
+from megtrim.core.keep.keepset import GENERATIONS as HEADERS
 from megtrim.engines.megengine.engine import MegEngine
 from megtrim.engines.megengine.generations import (
     GENERATIONS,
@@ -17,7 +18,6 @@ from megtrim.engines.megengine.generations import (
     is_checkout,
     quirk_options,
 )
-from megtrim.engines.megengine.regions.keepset import GENERATIONS as HEADERS
 from megtrim.libs.util.errors import InputError
 from megtrim.libs.util.process import ProcessRunner
 from unit.places.compile.projects.support import BETWEEN, BUILT, NEWEST, OLDEST, make_spec, write

@@ -28,16 +28,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
-from megtrim.engines.megengine.models.operators import MAX_HASH, Needed, OperatorNeeds, unite_needs
-from megtrim.engines.megengine.regions.keepset import (
+from megtrim.core.keep.keepset import (
     GENERATIONS,
     KeepSet,
     ScenarioRecord,
     build_keep_set,
     select_scenarios,
 )
-from megtrim.engines.megengine.regions.region import Region, is_identifier
+from megtrim.core.keep.operators import MAX_HASH, Needed, OperatorNeeds, unite_needs
+from megtrim.core.keep.region import Region
 from megtrim.libs.elf.symbol_names import is_linkable
+from megtrim.libs.elf.type_names import is_identifier
 from megtrim.libs.util.errors import ACCEPT, InputError
 from megtrim.libs.util.input_files import FOLDER, MISSING, expect_merged, kind_at, read_text
 from megtrim.libs.util.json_text import expect_finite

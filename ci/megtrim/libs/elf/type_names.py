@@ -1,17 +1,10 @@
-"""A region: a marked piece of the engine's code, which a C++ type identifies. Pure."""
+"""C++ names of types as demanglers write them, in one spelling. Pure."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
-from functools import lru_cache, total_ordering
+from collections.abc import Callable
 from typing import NoReturn
-
-import cxxfilt
-
-from megtrim.engines.megengine.models.operators import CPP_KEYWORD
-from megtrim.libs.util.errors import InputError
 
 MAX_NAME = 4096
 _MAX_DEPTH = 16
@@ -24,6 +17,16 @@ _TOKEN = re.compile(
     re.DOTALL,
 )
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,254}")
+CPP_KEYWORD = re.compile(
+    r"alignas|alignof|and|and_eq|asm|auto|bitand|bitor|bool|break|case|catch|char|char16_t|"
+    r"char32_t|char8_t|class|co_await|co_return|co_yield|compl|concept|const|const_cast|consteval|"
+    r"constexpr|constinit|continue|decltype|default|delete|do|double|dynamic_cast|else|enum|"
+    r"explicit|export|extern|false|float|for|friend|goto|if|inline|int|long|mutable|namespace|new|"
+    r"noexcept|not|not_eq|nullptr|operator|or|or_eq|private|protected|public|register|"
+    r"reinterpret_cast|requires|return|short|signed|sizeof|static|static_assert|static_cast|"
+    r"struct|switch|template|this|thread_local|throw|true|try|typedef|typeid|typename|union|"
+    r"unsigned|using|virtual|void|volatile|wchar_t|while|xor|xor_eq"
+)
 _INTEGER = re.compile(r"-?[0-9]{1,20}")
 _NUMBER = re.compile(r"-?[0-9]{1,20}[ul]*")
 _WRAPPED = re.compile(r"std::integral_constant<int, (-?[0-9]{1,20})>")
@@ -70,26 +73,15 @@ def is_identifier(text: str) -> bool:
 
 
 class GrammarError(ValueError):
-    """The text is not the name of a region; the message says what was found and expected."""
-
-
-def parse_demangled(text: str) -> tuple[str, tuple[int | str, ...]]:
-    """Parse ``midout::Region<midout::tags::TAG, ...>``; return the tag and the arguments.
-
-    Spellings of libstdc++ and libc++ give equal values. Raises GrammarError.
-    """
-    parser = _Parser(text)
-    for word in ("midout", "::", "Region", "<", "midout", "::", "tags", "::"):
-        parser.expect(word)
-    return parser.rest(parser.integral_constant)
+    """The text is not such a name; the message says what was found and expected."""
 
 
 def parse_canonical(text: str) -> tuple[str, tuple[int | str, ...]]:
-    parser = _Parser(text)
+    parser = NameParser(text)
     return parser.rest(parser.integer, opened=False)
 
 
-class _Parser:
+class NameParser:
     def __init__(self, text: str) -> None:
         if len(text) > MAX_NAME:
             msg = f"a name of {len(text)} characters, expected at most {MAX_NAME}"
@@ -234,71 +226,3 @@ def _int32(digits: str) -> int:
         msg = f"found {digits}, expected a number of 32 bits"
         raise GrammarError(msg)
     return value
-
-
-@total_ordering
-@dataclass(frozen=True, slots=True)
-class Region:
-    """``midout::Region<midout::tags::TAG, ARGUMENTS...>``, in a compiler-independent form."""
-
-    tag: str
-    args: tuple[int | str, ...]
-    """A number is an ``integral_constant<int, N>``; text is a type's canonical C++ name."""
-
-    @classmethod
-    def parse(cls, text: str) -> Region:
-        """Parse the output of ``str(region)``, with any spacing. Raises InputError."""
-        try:
-            return cls(*parse_canonical(text))
-        except GrammarError as error:
-            msg = f"{text[:200]!r} is not a region: {error}"
-            raise InputError(msg, hint="expected for example: megdnn_naive<float, 3>") from None
-
-    def __str__(self) -> str:
-        return f"{self.tag}<{', '.join(map(str, self.args))}>"
-
-    def __lt__(self, other: object) -> bool:
-        if not isinstance(other, Region):
-            return NotImplemented
-        return order(self) < order(other)
-
-
-def order(region: Region) -> tuple[str, tuple[tuple[bool, int, str], ...]]:
-    return region.tag, tuple(
-        (True, 0, arg) if isinstance(arg, str) else (False, arg, "") for arg in region.args
-    )
-
-
-PREFIX = "N6midout6RegionI"
-_MANGLED = re.compile(rf"{PREFIX}[A-Za-z0-9_]+")
-_BACK_REFERENCE = re.compile(r"S[0-9A-Z]*_|T[0-9]*_")
-_MAX_BACK_REFERENCES = 12
-
-
-def problem(mangled: str) -> str:
-    """Return why ``mangled`` must not reach the demangler; empty if it may."""
-    if len(mangled) > MAX_NAME:
-        return f"a name of {len(mangled)} characters, expected at most {MAX_NAME}"
-    if not _MANGLED.fullmatch(mangled):
-        return f"found {mangled[:80]!r}, expected the mangled name of a midout::Region"
-    if len(_BACK_REFERENCE.findall(mangled)) > _MAX_BACK_REFERENCES:
-        return f"more than {_MAX_BACK_REFERENCES} back references in one name"
-    return ""
-
-
-def demangle(names: Iterable[str]) -> dict[str, str]:
-    """Return each name's readable one; empty if it has none. ``problem`` must accept every name."""
-    try:
-        return {name: _demangle(name) for name in dict.fromkeys(names)}
-    except cxxfilt.LibraryNotFound as error:
-        msg = f"names in traces cannot be read: {error}"
-        raise InputError(msg, hint="install the C++ library, on Debian: libstdc++6") from None
-
-
-# Most runs of an engine share most of their regions.
-@lru_cache(maxsize=16384)
-def _demangle(name: str) -> str:
-    try:
-        return str(cxxfilt.demangle(name, external_only=False))
-    except (cxxfilt.InvalidName, cxxfilt.InternalError, UnicodeDecodeError):
-        return ""

@@ -7,14 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from megtrim.engines.megengine.models.operators import (
-    OperatorInfo,
-    OperatorNeeds,
-    merge,
-    parse_operator_json,
-)
-from megtrim.engines.megengine.regions import keepset, keepset_files
-from megtrim.engines.megengine.regions.keepset_files import (
+from megtrim.core.keep import keepset, keepset_files
+from megtrim.core.keep.keepset_files import (
     dump_folder,
     dump_keep_set,
     find_files,
@@ -23,12 +17,14 @@ from megtrim.engines.megengine.regions.keepset_files import (
     read_folder,
     read_keep_set,
 )
-from megtrim.engines.megengine.regions.region import Region
-from megtrim.engines.megengine.regions.trace import TraceFailure, TraceProblem
+from megtrim.core.keep.operators import OperatorNeeds
+from megtrim.core.keep.region import Region
+from megtrim.core.keep.trace import TraceFailure, TraceProblem
+from megtrim.engines.megengine.models.operators import OperatorInfo, merge, parse_operator_json
 from megtrim.libs.util.errors import InputError, MegtrimError
-from unit.engines.megengine.regions.test_region import REGIONS
+from unit.core.keep.test_region import REGIONS
 
-STRIP_INFO = Path(__file__).parents[4] / "data" / "strip-info"
+STRIP_INFO = Path(__file__).parents[3] / "data" / "strip-info"
 A, B, C = (Region("tag", (number,)) for number in (1, 2, 3))
 NEEDS = OperatorNeeds(
     hashes=((0, ("m",)), (2**64 - 1, ("n",))),

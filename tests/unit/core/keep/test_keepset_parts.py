@@ -3,8 +3,7 @@ from typing import Any
 
 import pytest
 
-from megtrim.engines.megengine.models.operators import OperatorInfo, OperatorNeeds, merge
-from megtrim.engines.megengine.regions.keepset import (
+from megtrim.core.keep.keepset import (
     LISTED,
     RAN,
     KeepSet,
@@ -23,7 +22,9 @@ from megtrim.engines.megengine.regions.keepset import (
     of_another_link,
     select_scenarios,
 )
-from megtrim.engines.megengine.regions.region import Region
+from megtrim.core.keep.operators import OperatorNeeds
+from megtrim.core.keep.region import Region
+from megtrim.engines.megengine.models.operators import OperatorInfo, merge
 from megtrim.libs.util.errors import InputError
 from support.scenario_records import make_record
 from unit.core.trim.stages.support import keep_set

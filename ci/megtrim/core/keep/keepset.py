@@ -8,14 +8,9 @@ from enum import StrEnum
 from itertools import pairwise
 from typing import TypeVar
 
-from megtrim.engines.megengine.models.operators import (
-    OperatorNeeds,
-    select_needs,
-    strip_version,
-    unite_needs,
-)
-from megtrim.engines.megengine.regions.region import Region, order
-from megtrim.engines.megengine.regions.trace import TraceFailure, TraceProblem
+from megtrim.core.keep.operators import OperatorNeeds, select_needs, strip_version, unite_needs
+from megtrim.core.keep.region import Region, order
+from megtrim.core.keep.trace import TraceFailure, TraceProblem
 from megtrim.libs.elf.symbol_names import brief
 from megtrim.libs.util.environment import Variables
 from megtrim.libs.util.errors import InputError

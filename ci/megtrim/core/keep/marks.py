@@ -1,0 +1,62 @@
+"""What an engine whose code is marked with regions does for the core; an engine may have no marks.
+
+Only code that regions alone reach asks for them: what makes, reads or explains a keep set that
+holds regions.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Protocol
+
+from megtrim.core.keep.keepset import KeepSet
+from megtrim.core.keep.region import Region
+from megtrim.core.keep.trace import Trace
+
+
+class RegionTraces(Protocol):
+    """How runs of the profile build record their regions; that needs no tree of the engine."""
+
+    @property
+    def variable(self) -> str:
+        """Of the environment: it names the file that a run leaves."""
+
+    def parse(self, data: bytes, *, source: str) -> Trace:
+        """Raises InputError naming ``source:line``."""
+
+    def check(self, data: bytes | None, *, said: str, source: str) -> Trace:
+        """Parse what a run left that said this on its standard error. Raises TraceFailure."""
+
+
+class RegionNames(Protocol):
+    """What regions are called in the engine's source, and where they are."""
+
+    @property
+    def tags(self) -> tuple[str, ...]: ...
+
+    def meaning(self, region: Region) -> str:
+        """Empty where its own name says all that is known."""
+
+    def places(self, region: Region) -> tuple[tuple[str, int], ...]:
+        """Return files, relative to the engine's root, and lines."""
+
+
+class RegionMarks(Protocol):
+    @property
+    def traces(self) -> RegionTraces: ...
+
+    def find_held(self, program: bytes) -> tuple[Region, ...]:
+        """Return the regions that a program of the profile build holds, sorted."""
+
+    def find_marked(self, names: Iterable[str]) -> Mapping[str, Region]:
+        """Return the regions that these linkage names mark in a program of the profile build."""
+
+    def header_facts(self, layout: str) -> dict[str, str]:
+        """What the header depends on besides the keep set and settings."""
+
+    def render_header(self, keep: KeepSet, *, layout: str, crash_ids: bool) -> dict[str, str]:
+        """Return texts of generated files by name. Raises InputError for another engine's keep set.
+
+        ``crash_ids``: each region that is left out has a trap of its own.
+        """
+
+    def read_names(self) -> RegionNames:
+        """Read all sources that may mark regions."""

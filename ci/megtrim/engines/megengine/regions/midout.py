@@ -1,0 +1,75 @@
+"""midout for the core: the marks of an engine that includes its header as MegEngine does."""
+
+from collections.abc import Callable, Iterable
+
+from megtrim.core.keep.keepset import KeepSet
+from megtrim.core.keep.region import Region
+from megtrim.core.keep.trace import Trace
+from megtrim.engines.megengine.regions.header import Layout, Scopes, render
+from megtrim.engines.megengine.regions.names import NameTable
+from megtrim.engines.megengine.regions.trace import (
+    check_trace,
+    find_marked,
+    parse_announced_count,
+    parse_trace,
+    regions_in_binary,
+)
+
+
+class MidoutTraces:
+    variable = "MIDOUT_OUTPUT"
+
+    def parse(self, data: bytes, *, source: str) -> Trace:
+        return parse_trace(data, source=source)
+
+    def check(self, data: bytes | None, *, said: str, source: str) -> Trace:
+        return check_trace(data, announced=parse_announced_count(said), source=source)
+
+
+class Midout:
+    traces = MidoutTraces()
+
+    def __init__(
+        self,
+        *,
+        modes: Callable[[], tuple[tuple[str, int], ...]],
+        scopes: Callable[[], Scopes],
+        texts: Callable[[], Iterable[tuple[str, str]]],
+    ) -> None:
+        """Each reads the engine's tree when it is asked.
+
+        ``modes``: name and value of all elementwise modes, for the header must name each one;
+        ``scopes``: the parts of a keep set that can have files of their own, by the sources;
+        ``texts``: relative path and text of the sources that may mark regions.
+        """
+        self._modes = modes
+        self._scopes = scopes
+        self._texts = texts
+
+    def find_held(self, program: bytes) -> tuple[Region, ...]:
+        return regions_in_binary(program)
+
+    def find_marked(self, names: Iterable[str]) -> dict[str, Region]:
+        return find_marked(names)
+
+    def header_facts(self, layout: str) -> dict[str, str]:
+        return {
+            "elementwise modes": str(self._modes()),
+            "files of their own": str(self._scopes_in(layout)),
+        }
+
+    def render_header(self, keep: KeepSet, *, layout: str, crash_ids: bool) -> dict[str, str]:
+        rendered = render(
+            keep,
+            layout=Layout(layout),
+            elemwise_modes=self._modes(),
+            scopes=self._scopes_in(layout),
+            crash_ids=crash_ids,
+        )
+        return dict(rendered.files)
+
+    def read_names(self) -> NameTable:
+        return NameTable(self._texts())
+
+    def _scopes_in(self, layout: str) -> Scopes:
+        return self._scopes() if layout == Layout.SCOPED else Scopes()
