@@ -1,6 +1,5 @@
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, cast
 
 import pytest
 
@@ -376,11 +375,6 @@ def test_what_ran_and_what_stays_are_two_numbers(now: Session) -> None:
     ]
 
 
-class Texts:
-    def texts(self) -> dict[str, str]:
-        return {}
-
-
 def test_what_an_earlier_run_built_was_not_compiled(now: Session) -> None:
     finish(now, HEADER, {})
     finish(now, REDUCED, {})
@@ -399,7 +393,7 @@ def test_what_an_earlier_run_built_was_not_compiled(now: Session) -> None:
 def test_a_profile_build_that_a_trap_made_is_not_counted(
     now: Session, committed: bool, held: int, of_tags: list[tuple[str, int, int]]
 ) -> None:
-    here = support.changed(now, committed=committed, engine=cast(Any, Texts()))
+    here = support.changed(now, committed=committed, engine=support.MARKED)
     finish(here, HEADER, {"keepset.json": dump_keep_set(support.keep_set(1, 2))})
     finish(here, PROFILE, {"regions.txt": "kern<1>\nkern<2>\nkern<3>\nother<1>\n"})
     every = {task.id: task for task in tasks(here.request.config, committed=committed)}

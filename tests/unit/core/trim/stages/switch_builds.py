@@ -18,7 +18,7 @@ from megtrim.core.trim.results import HeaderResult
 from megtrim.libs.util.errors import ProductFailure
 from megtrim.places.compile.projects.checkout import Checkout
 from unit.core.trim.stages.results import sample
-from unit.core.trim.stages.support import changed, open_session
+from unit.core.trim.stages.support import MARKS, changed, open_session
 from unit.places.compile.projects.support import TOOLCHAIN
 
 SIZES = {
@@ -41,6 +41,7 @@ class Engine:
         (root / "CMakeLists.txt").write_text(text, encoding="utf-8")
         self.checkout = Checkout(root=root, files={"CMakeLists.txt": "d"}, commit="", dirty=())
         self.kind = kind
+        self.marks = MARKS
 
     def identity(self) -> EngineIdentity:
         return self.checkout.identity(self.kind, 20220507)
