@@ -119,6 +119,30 @@ def test_a_trimmed_program_says_why_it_has_a_function(trimmed: Project) -> None:
     assert found["retained_bytes"] >= found["size_bytes"] > 0
 
 
+def test_a_function_that_was_left_out_is_shown_with_those_who_would_call_it(
+    trimmed: Project,
+) -> None:
+    listed = trimmed.file("reduce/reduced", "dropped-load_and_run.txt").read_text(encoding="utf-8")
+    left_out = listed.split()
+
+    answers = [_ask(trimmed, "why", name) for name in left_out[:8]]
+    called = next(each for each in answers if each["functions"][0]["called_by_left_out"])
+    explained = trimmed.expect("explain", called["functions"][0]["linkage_name"]).stdout
+
+    assert {each["state"] for each in answers} == {"left out"}
+    assert all(each["size_bytes"] > 0 for each in answers)
+    assert "kept: no\n  why: no scenario runs it, so it is left out\n" in explained
+    assert "called directly by functions that are left out as well" in explained
+
+
+def test_a_function_that_stays_although_it_did_not_run_is_explained_by_its_rule(
+    trimmed: Project,
+) -> None:
+    answer = trimmed.expect("explain", "_start").stdout
+
+    assert "kept: yes\n  why: no recorder can observe it\n" in answer
+
+
 def test_what_is_not_up_to_date_is_not_asked(trimmed: Project) -> None:
     ended = trimmed.run("size why", "main", "--out", str(trimmed.folder / "elsewhere"))
 
