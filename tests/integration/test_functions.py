@@ -232,6 +232,34 @@ def test_size_is_smaller_and_gives_the_same_outputs(make_project: MakeProject) -
     assert project.file("reduce/reduced", "") == recipe
 
 
+@pytest.mark.clang
+@pytest.mark.parametrize("code", ["-marm", "-mthumb"])
+def test_a_board_with_32_bit_arm_linux_is_trimmed_for(
+    make_project: MakeProject, tmp_path: Path, code: str
+) -> None:
+    """Armv7 with hard floats, as Debian's armhf, run by qemu."""
+    project = make_project(
+        MODEL,
+        toolchain="clang-linux-armhf",
+        trim={"level": "function", "base": "plain"},
+        engine={
+            "kind": "sample",
+            "source": "engine",
+            "cmake": {"CMAKE_CXX_FLAGS_RELEASE": f"-O2 {code}"},
+        },
+    )
+    project.out = tmp_path / "out"
+    project.expect("trim", "--quick")
+    verdict = project.verdict()
+    sizes = {row["variant"]: row["size_bytes"] for row in verdict["artifacts"][0]["sizes"]}
+    with project.file("reduce/reduced", "bin/load_and_run").open("rb") as stream:
+        machine = ELFFile(stream).get_machine_arch()
+
+    assert (verdict["verdict"], machine) == ("pass", "ARM")
+    assert all(o["equal"] for s in verdict["scenarios"] for o in s["outputs"])
+    assert sizes[Variant.REDUCED] < 0.7 * sizes[Variant.PLAIN]
+
+
 def test_one_switch_alone_is_proven_like_any_build(make_project: MakeProject) -> None:
     trim = {"minimum_size": False, "switches": {"rtti": False}}
     project = make_project(MODEL, trim=trim)
