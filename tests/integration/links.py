@@ -27,8 +27,6 @@ KINDS = (
     pytest.param("armv7", marks=pytest.mark.clang),
 )
 ARM_CODE = pytest.param("armv7 -marm", marks=pytest.mark.clang)
-_ARMV7 = "armv7a-linux-gnueabihf"
-ARMV7_SYSROOT = Path("/usr/arm-linux-gnueabihf")
 
 
 @dataclass
@@ -105,16 +103,9 @@ def find(kind: str, processes: ProcessRunner) -> Toolchain:
 
 def find_armv7(processes: ProcessRunner, mode: str) -> Toolchain:
     """Make Thumb code by default, as an NDK does, with Debian's clang, lld and C library."""
-    made = find("clang-linux-arm64", processes)
-    link = (f"--target={_ARMV7}", mode or "-mthumb", *made.link_flags[1:])
-    return replace(
-        made,
-        target=_ARMV7,
-        machine="arm",
-        compile_flags=link[:2],
-        link_flags=link,
-        sysroot=ARMV7_SYSROOT,
-    )
+    made = find("clang-linux-armhf", processes)
+    link = (*made.compile_flags, mode or "-mthumb", *made.link_flags[1:])
+    return replace(made, compile_flags=link[:2], link_flags=link)
 
 
 def _find_x86_64_by_lld(processes: ProcessRunner) -> Toolchain:

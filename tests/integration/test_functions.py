@@ -119,6 +119,30 @@ def test_a_trimmed_program_says_why_it_has_a_function(trimmed: Project) -> None:
     assert found["retained_bytes"] >= found["size_bytes"] > 0
 
 
+def test_a_function_that_was_left_out_is_shown_with_those_who_would_call_it(
+    trimmed: Project,
+) -> None:
+    listed = trimmed.file("reduce/reduced", "dropped-load_and_run.txt").read_text(encoding="utf-8")
+    left_out = listed.split()
+
+    answers = [_ask(trimmed, "why", name) for name in left_out[:8]]
+    called = next(each for each in answers if each["functions"][0]["called_by_left_out"])
+    explained = trimmed.expect("explain", called["functions"][0]["linkage_name"]).stdout
+
+    assert {each["state"] for each in answers} == {"left out"}
+    assert all(each["size_bytes"] > 0 for each in answers)
+    assert "kept: no\n  why: no scenario runs it, so it is left out\n" in explained
+    assert "called directly by functions that are left out as well" in explained
+
+
+def test_a_function_that_stays_although_it_did_not_run_is_explained_by_its_rule(
+    trimmed: Project,
+) -> None:
+    answer = trimmed.expect("explain", "_start").stdout
+
+    assert "kept: yes\n  why: no recorder can observe it\n" in answer
+
+
 def test_what_is_not_up_to_date_is_not_asked(trimmed: Project) -> None:
     ended = trimmed.run("size why", "main", "--out", str(trimmed.folder / "elsewhere"))
 
@@ -206,6 +230,34 @@ def test_size_is_smaller_and_gives_the_same_outputs(make_project: MakeProject) -
     assert "API level shows what the loader supports" in page
     assert project.file("build/plain", "") == plain
     assert project.file("reduce/reduced", "") == recipe
+
+
+@pytest.mark.clang
+@pytest.mark.parametrize("code", ["-marm", "-mthumb"])
+def test_a_board_with_32_bit_arm_linux_is_trimmed_for(
+    make_project: MakeProject, tmp_path: Path, code: str
+) -> None:
+    """Armv7 with hard floats, as Debian's armhf, run by qemu."""
+    project = make_project(
+        MODEL,
+        toolchain="clang-linux-armhf",
+        trim={"level": "function", "base": "plain"},
+        engine={
+            "kind": "sample",
+            "source": "engine",
+            "cmake": {"CMAKE_CXX_FLAGS_RELEASE": f"-O2 {code}"},
+        },
+    )
+    project.out = tmp_path / "out"
+    project.expect("trim", "--quick")
+    verdict = project.verdict()
+    sizes = {row["variant"]: row["size_bytes"] for row in verdict["artifacts"][0]["sizes"]}
+    with project.file("reduce/reduced", "bin/load_and_run").open("rb") as stream:
+        machine = ELFFile(stream).get_machine_arch()
+
+    assert (verdict["verdict"], machine) == ("pass", "ARM")
+    assert all(o["equal"] for s in verdict["scenarios"] for o in s["outputs"])
+    assert sizes[Variant.REDUCED] < 0.7 * sizes[Variant.PLAIN]
 
 
 def test_one_switch_alone_is_proven_like_any_build(make_project: MakeProject) -> None:

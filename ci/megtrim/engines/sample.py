@@ -33,7 +33,7 @@ KIND = "sample"
 FORCED_HEADER = "src/bin_reduce_cmake.h"
 GENERATION = 20220507
 _DIALECT = replace(dialects.LITE, name="the sample engine", dumps_warm_ups=False)
-_FOLD = dict.fromkeys(("clang-linux-arm64", "ndk"), ("-Wl,--icf=all",))
+_FOLD = dict.fromkeys(("clang-linux-arm64", "clang-linux-armhf", "ndk"), ("-Wl,--icf=all",))
 """Toolchains with lld, which knows the flag; the engine's own CMake tests for it."""
 _MODES = "src/elemwise_modes.txt"
 _OPTIONS = "src/load_and_run/options.cpp"

@@ -42,7 +42,12 @@ _NAME_KIT = "--kit OWNER/REPO, or its URL; the newest version is pinned"
 _GITLAB_PAGE = "docs/how-to/use-any-ci.md"
 _LARGEST_WORKFLOW_BYTES = 1024 * 1024
 _CLANG = "clang-14 lld-14 llvm-14 g++-aarch64-linux-gnu"
-_PACKAGES = {"auto": _CLANG, "clang-linux-arm64": _CLANG, "host": "g++"}
+_PACKAGES = {
+    "auto": _CLANG,
+    "clang-linux-arm64": _CLANG,
+    "clang-linux-armhf": "clang-14 lld-14 llvm-14 g++-arm-linux-gnueabihf",
+    "host": "g++",
+}
 """Debian packages that a toolchain needs on a machine that has none; zig comes with the kit.
 
 ``auto`` gets what it would choose first, so that CI and desks use one compiler.

@@ -121,7 +121,7 @@ def stage() -> None:
         "diff": "core.cli.size.show:diff",
         "history": "core.cli.size.history:history",
         "why": "core.cli.size.why:why",
-        "prices": "core.cli.size.why:prices",
+        "prices": "core.cli.size.prices:prices",
     },
     epilog="""\b
 Examples:

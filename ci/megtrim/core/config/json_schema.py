@@ -107,9 +107,9 @@ def _device_rules() -> Iterator[Schema]:
 
 
 def _toolchain_rules() -> Iterator[Schema]:
-    for key, kind in KINDS_OF_TOOLCHAIN_KEY.items():
-        left_out = {"properties": {"kind": {"enum": [kind, None]}}}
-        of_kind = left_out if kind == "auto" else _is("kind", kind)
+    for key, kinds in KINDS_OF_TOOLCHAIN_KEY.items():
+        left_out = {"properties": {"kind": {"enum": [*kinds, None]}}}
+        of_kind = left_out if "auto" in kinds else _is("kind", *kinds)
         yield _if(_is(key, True) if key == "fp16" else _has(key), of_kind)
     first, *_ = LOWEST_API
     for abi, lowest in LOWEST_API.items():

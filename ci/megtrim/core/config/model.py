@@ -133,7 +133,7 @@ class EngineConfig(ConfigSection):
 class ToolchainConfig(ConfigSection):
     """The compiler that builds the engine."""
 
-    kind: Literal["auto", "zig", "clang-linux-arm64", "ndk", "host"] = "auto"
+    kind: Literal["auto", "zig", "clang-linux-arm64", "clang-linux-armhf", "ndk", "host"] = "auto"
     """auto: clang-linux-arm64 if it is there, or else zig, or else host; without qemu, for this
     machine. ndk: Android, ANDROID_NDK_ROOT names the NDK."""
     prefer: Literal["zig"] | None = None
@@ -153,8 +153,8 @@ class ToolchainConfig(ConfigSection):
     """ndk: the C++ runtime, in each file or libc++_shared.so of the whole app; left out: what the
     engine's build asks for, or else c++_static."""
     clang: Annotated[int, Whole(13, 99)] | None = None
-    """clang-linux-arm64: the release of clang and lld, such as 16; left out: 14, or else 15, 16,
-    13."""
+    """clang-linux-arm64, clang-linux-armhf: the release of clang and lld, such as 16; left out: 14,
+    or else 15, 16, 13."""
     image: ImageName | None = None
     """Docker image to build in, best by digest; left out: this machine."""
     jobs: Annotated[int, Whole(1, 1024)] | None = None

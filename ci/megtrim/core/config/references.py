@@ -38,10 +38,10 @@ OF_ONE: Mapping[str, str] = {
 LIMITED = ("classes", "devices", "applications", "models", "budgets", "waivers")
 """Lists whose items, and the scenarios of models, may be for some toolchains alone."""
 CLANG = "clang-linux-arm64"
-KINDS_OF_TOOLCHAIN_KEY: Mapping[str, str] = {
-    "prefer": "auto",
-    "clang": CLANG,
-    **dict.fromkeys(("ndk", "abi", "api", "fp16", "pages", "stl"), "ndk"),
+KINDS_OF_TOOLCHAIN_KEY: Mapping[str, tuple[str, ...]] = {
+    "prefer": ("auto",),
+    "clang": (CLANG, "clang-linux-armhf"),
+    **dict.fromkeys(("ndk", "abi", "api", "fp16", "pages", "stl"), ("ndk",)),
 }
 FUNCTION_KEYS = ("base", "keep", "exports")
 COMPILED = ("layout", "minimum_size", "switches")
@@ -299,10 +299,11 @@ def _check_toolchain(config: Config, _document: Document) -> Mistakes:
     toolchain = config.toolchain
     packing = config.trim.relocations
     kind = toolchain.kind
-    for key, of_kind in KINDS_OF_TOOLCHAIN_KEY.items():
-        if kind != of_kind and getattr(toolchain, key):
-            found = f"a key of kind {of_kind} on a toolchain of kind {kind}"
-            yield Mistake(("toolchain", key), found, f"kind: {of_kind}, or no such key")
+    for key, kinds in KINDS_OF_TOOLCHAIN_KEY.items():
+        if kind not in kinds and getattr(toolchain, key):
+            of_kinds = " or ".join(kinds)
+            found = f"a key of kind {of_kinds} on a toolchain of kind {kind}"
+            yield Mistake(("toolchain", key), found, f"kind: {of_kinds}, or no such key")
     if kind != "ndk":
         if packing in LOADED_FROM and (kind, packing) != (CLANG, Relocations.RELR):
             found = f"{show(str(packing))} with a toolchain of kind {kind}"

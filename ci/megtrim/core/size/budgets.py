@@ -70,7 +70,7 @@ def _hint_measure(budget: Budget) -> str:
         return "an AAR holds the one shared library of a toolchain ndk, for reduced builds alone"
     if budget.size in {Measure.REST, Measure.DOWNLOAD}:
         return "only the reduced build of trim.level: deferred has a rest"
-    return "this needs symbols: trim.level function, or the toolchain clang-linux-arm64 or ndk"
+    return "this needs symbols: trim.level function, or a toolchain of clang or ndk"
 
 
 def check(

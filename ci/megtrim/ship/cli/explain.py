@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from megtrim.core.chain.filenames import VERDICT_FILE
-from megtrim.core.chain.graph import Stage
+from megtrim.core.chain.graph import Stage, trims_functions
 from megtrim.core.chain.result_store import Store, made_by_another
 from megtrim.core.checks.check import Check
 from megtrim.core.checks.invocation import DEFAULT_OUT, Invocation, Options, suggest_for_keep_set
@@ -18,6 +18,7 @@ from megtrim.core.cli.environment import open_processes, read_invocation
 from megtrim.core.cli.message_codes import CODE, describe_code
 from megtrim.core.cli.options import PATH, common, examples, json_option, release_option
 from megtrim.core.cli.session.setup import open_engine
+from megtrim.core.cli.size.why import explain_function, explain_left_out, open_trim
 from megtrim.core.config.load import LoadedConfig, load_config
 from megtrim.core.config.model import Config
 from megtrim.core.config.problems import suggest
@@ -56,7 +57,7 @@ _REGION = re.compile(r"[A-Za-z_]\w*(?:<.*>)?", re.ASCII)
     "megtrim explain resnet50/default@any          a scenario",
     "megtrim explain megdnn_fp32_sgemv             a tag",
     "megtrim explain 'megdnn_fp32_sgemv<-1290123641>'",
-    "megtrim explain my::session::run              a function, if functions are trimmed",
+    "megtrim explain my::session::run              a function: kept, left out, or not there",
     "megtrim explain --crash tombstone_04          what a crash in the field needed",
     "megtrim explain --address 0x1a2b4",
     "megtrim explain --crash tombstone_04 --release camera-1.4.tar.gz",
@@ -82,8 +83,10 @@ def explain(
     """Show which scenarios need THING, by which trace, and where it is in the engine's source.
 
     THING is `verdict`, the code of an error, or a model, scenario, tag, region or function of the
-    committed keep set. Instead of THING, a crash can be looked up in the newest trim of the folder
-    of results, or in a release, which needs neither results nor configuration nor engine.
+    committed keep set. Of any other function, it says whether the newest trim has it, by which
+    rule, and who would call one that was left out. Instead of THING, a crash can be looked up in
+    the newest trim of the folder of results, or in a release, which needs neither results nor
+    configuration nor engine.
     """
     if sum(each is not None for each in (thing, crash, address)) != 1:
         msg = "expected one of THING, --crash FILE and --address 0x…"
@@ -116,7 +119,46 @@ def _explain_thing(thing: str, options: Options) -> dict[str, Any]:
         checks = {check.id: _describe_check(check) for check in verdict.checks}
         return {"verdict": verdict.verdict, "headline": verdict.headline, "checks": checks}
     invocation = read_invocation(options, keep_set=loaded.config.keep_set)
-    return _query_keep_set(thing, loaded, _find_trapped_scenarios(thing, options.out), invocation)
+    trapped = _find_trapped_scenarios(thing, options.out)
+    try:
+        return _query_keep_set(thing, loaded, trapped, invocation)
+    except InputError as unknown:
+        # Most functions that are kept ran in no scenario, and those that are gone did not, either.
+        if facts := _explain_function(thing, loaded.config, options):
+            return facts
+        raise unknown from None
+
+
+def _explain_function(thing: str, config: Config, options: Options) -> dict[str, Any] | None:
+    """Return whether the trimmed program has this function, and why; None if nobody can tell."""
+    if not trims_functions(config):
+        return None
+    try:
+        trim = open_trim(options)
+    except InputError:
+        return None  # there is no trim, or it is not up to date
+    found = explain_left_out(thing, None, trim)
+    if found is not None:
+        return {found["name"]: _describe_left_out(found)}
+    return explain_function(thing, trim)
+
+
+def _describe_left_out(found: Mapping[str, Any]) -> dict[str, Any]:
+    functions = found["functions"]
+    facts: dict[str, Any] = {
+        "kept": "no",
+        "why": f"no scenario runs it, so it is {found['state']}",
+        "program": found["program"],
+        "bytes before the trim": found["size_bytes"],
+    }
+    for label, key in (
+        ("called directly by functions that are kept", "called_by_kept"),
+        ("called directly by functions that are left out as well", "called_by_left_out"),
+    ):
+        callers = sorted({caller for each in functions for caller in each[key]})
+        if callers:
+            facts[label] = callers
+    return facts
 
 
 def _verdict(out: Path) -> Verdict:

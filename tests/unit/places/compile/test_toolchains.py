@@ -10,7 +10,7 @@ from megtrim.core.build_spec import Relocations, Toolchain
 from megtrim.core.config.model import ToolchainConfig
 from megtrim.libs.util.errors import InputError
 from megtrim.libs.util.process import ProcessRunner
-from megtrim.places.compile.toolchains import clang_linux_arm64, host, ndk, tools, zig
+from megtrim.places.compile.toolchains import clang_linux, host, ndk, tools, zig
 from megtrim.places.compile.toolchains import kinds as toolchain_kinds
 
 
@@ -26,7 +26,7 @@ def machine(tmp_path: Path, *names: str) -> ProcessRunner:
 
 def chosen(monkeypatch: pytest.MonkeyPatch, *there: str, emulated: bool, **keys: Any) -> str:
     calls = {
-        "clang": (clang_linux_arm64, "find"),
+        "clang": (clang_linux, "find"),
         "zig": (zig, "find"),
         "zig native": (zig, "find_native"),
         "host": (host, "find"),
@@ -134,7 +134,7 @@ def test_the_hosts_own_compiler(
     [
         (host, "this machine has no C++ compiler", "g++"),
         (
-            clang_linux_arm64,
+            clang_linux,
             "clang and lld of one version were not found on this machine",
             "clang-14 lld-14",
         ),
@@ -163,18 +163,18 @@ def test_clang_and_lld_of_one_version_are_taken(
         "clang++",
         "ld.lld",
     ]
-    sysroot = tmp_path / "sysroot"
-    monkeypatch.setattr(clang_linux_arm64, "_SYSROOT", sysroot)
+    sysroot = tmp_path / "aarch64-linux-gnu"
+    monkeypatch.setattr(clang_linux, "_SYSROOTS", tmp_path)
     processes = machine(tmp_path, *names)
 
     with pytest.raises(InputError) as caught:
-        clang_linux_arm64.find(CLANG, processes)
+        clang_linux.find(CLANG, processes)
     assert caught.value.message == f"the arm64 C library is not in {sysroot} of this machine"
 
     (sysroot / "lib").mkdir(parents=True)
     (sysroot / "lib" / "ld-linux-aarch64.so.1").touch()
     folder = tmp_path / "bin"
-    assert clang_linux_arm64.find(CLANG, processes) == Toolchain(
+    assert clang_linux.find(CLANG, processes) == Toolchain(
         kind="clang-linux-arm64",
         target="aarch64-linux-gnu",
         machine="aarch64",
@@ -196,7 +196,7 @@ def test_clang_and_lld_of_one_version_are_taken(
 
     (folder / "llvm-ar-15").unlink()
     with pytest.raises(InputError, match=r"^llvm-ar-15 is not on the PATH"):
-        clang_linux_arm64.find(CLANG, processes)
+        clang_linux.find(CLANG, processes)
 
 
 @pytest.fixture
@@ -213,13 +213,13 @@ def cross(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Tool
             for name, number in zip(("", "_MINOR"), glibc.split("."), strict=False)
             if number
         )
-        sysroot = tmp_path / "sysroot"
+        sysroot = tmp_path / "aarch64-linux-gnu"
         for name, text in (("lib/ld-linux-aarch64.so.1", ""), ("include/features.h", header)):
             (sysroot / name).parent.mkdir(parents=True)
             (sysroot / name).write_text(text, encoding="ascii")
-        monkeypatch.setattr(clang_linux_arm64, "_SYSROOT", sysroot)
+        monkeypatch.setattr(clang_linux, "_SYSROOTS", tmp_path)
         spec = ToolchainConfig(kind="clang-linux-arm64", clang=wanted or release)
-        return clang_linux_arm64.find(spec, processes, Relocations.RELR)
+        return clang_linux.find(spec, processes, Relocations.RELR)
 
     return find
 

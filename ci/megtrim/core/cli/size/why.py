@@ -1,5 +1,6 @@
-"""``megtrim size why`` and ``prices``: why something is in a program, and what it costs."""
+"""``megtrim size why``: why something is in a program, and what would go with it."""
 
+import shlex
 from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import cache
 from pathlib import Path
@@ -14,6 +15,7 @@ from megtrim.core.chain.graph import (
     PROFILE_REFERENCES,
     REDUCED,
     SHIPPED_REFERENCES,
+    defers_functions,
     trims_functions,
     with_dependencies,
 )
@@ -32,20 +34,21 @@ from megtrim.core.cli.options import (
 from megtrim.core.cli.session.setup import open_session
 from megtrim.core.cli.size.show import top_option
 from megtrim.core.config.problems import suggest
+from megtrim.core.functions.left_out import find_left_out, find_spelled_so
 from megtrim.core.functions.link_map import read_map
 from megtrim.core.keep.keepset import NeededParts, ThingKind, find_kept
 from megtrim.core.keep.marks import RegionNames
 from megtrim.core.keep.region import Region
-from megtrim.core.size.prices import Price, PriceKind
-from megtrim.core.size.pricing import PricedArtifact, make_price_list, open_artifacts
+from megtrim.core.size.pricing import PricedArtifact, open_artifacts
 from megtrim.core.size.references import search
 from megtrim.core.size.references import stage as references
 from megtrim.core.size.references.graph import ReferenceGraph, explain
 from megtrim.core.size.references.linked_file import LinkedFile, read_graph
 from megtrim.core.size.references.search import Match
 from megtrim.core.size.references.stage import ReferencesResult
+from megtrim.core.trim.builds import links as linking
 from megtrim.core.trim.keepset_usage import list_held_regions
-from megtrim.libs.elf.symbol_names import fold, iter_spellings, shorten
+from megtrim.libs.elf.symbol_names import readable, shorten
 from megtrim.libs.elf.symbol_table import read_linked
 from megtrim.libs.render.formatting import align_columns, group_digits
 from megtrim.libs.render.markup import one_line
@@ -146,6 +149,9 @@ def why(
     the rule that keeps it is shown, too. Or it is a region, a tag or an operator by its whole name:
     then the scenarios that ran it are shown, or the models whose operator lists have it.
 
+    Of a function that was left out or deferred, the size before the trim is shown, and what would
+    call it.
+
     The trimmed program is linked once more for it, which takes seconds. A file of your own
     is best linked with `-Wl,--emit-relocs`.
     """
@@ -159,6 +165,10 @@ def why(
         kept = explain_kept(thing, program, trim)
         if kept is not None:
             _show_facts(kept, iter_kept_lines(kept, top), options)
+            return
+        gone = explain_left_out(thing, program, trim)
+        if gone is not None:
+            _show_facts(gone, iter_left_out_lines(gone, top), options)
             return
         name, found = trim.read(SHIPPED_REFERENCES, program)
     matches = search.find_matches(thing, found.graph)
@@ -185,10 +195,6 @@ def _show_facts(facts: dict[str, Any], lines: Iterator[str], options: Options) -
 
 
 def _make_error(thing: str, name: str, trim: TrimResults | None) -> InputError:
-    dropped = references.read_dropped(name, trim.session) if trim else ()
-    if any(thing in iter_spellings(each) for each in dropped):
-        msg = f"{thing} was left out of {name}: no scenario runs it"
-        return InputError(msg, hint="`megtrim size diff` shows the bytes of what was left out")
     known: list[str] = []
     if trim is not None:
         kept = references.read_keep(trim.session).regions()
@@ -383,67 +389,82 @@ def iter_kept_lines(facts: dict[str, Any], top: int) -> Iterator[str]:
                     yield f"  [{group_digits(len(some) - top)} others]"
 
 
-_BRIEFLY = (PriceKind.MODEL, PriceKind.OPERATOR, PriceKind.FUNCTION)
+def explain_left_out(thing: str, program: str | None, trim: TrimResults) -> dict[str, Any] | None:
+    """Return what is known of functions that the trimmed program lacks; None: it lacks none.
 
-
-@examples(
-    "megtrim size prices",
-    "megtrim size prices --by scenario",
-    "megtrim size prices --by function --top 40",
-)
-@click.command("prices")
-@common
-@committed_option
-@quick_option
-@top_option
-@click.option(
-    "--by",
-    type=click.Choice([kind.value for kind in PriceKind]),
-    multiple=True,
-    help="A table of these; repeatable. By default: model, operator and function.",
-)
-@program_option
-@json_option
-def prices(options: Options, top: int, by: tuple[str, ...], program: str | None) -> None:
-    """Show what each model, scenario, operator and function costs.
-
-    A price is what would go from the trimmed program if the thing left and all others stayed. What
-    several share is in the price of none. A model also has a size alone: of a program trimmed for
-    it only. Prices are attributed, by what refers to what, in seconds.
-
-    The trimmed program is linked once more for it, and so is the profile build, which shows where
-    regions are; without a profile build, the code of regions is in no price. A function is shown
-    with its own bytes, and with all that would go with it.
+    A name that it has as well, such as another overload's, is not left out.
     """
-    found = make_price_list(open_trim(options).open_priced(program))
-    if options.as_json:
-        show_json(
+    session = trim.session
+    if not trims_functions(session.request.config):
+        return None
+    name = choose_program(program, tuple(linking.identities(session.results)))
+    dropped = references.read_dropped(name, session)
+    if not find_spelled_so(thing, dropped):
+        return None
+    code = linking.read_unfolded(name, session.results).code
+    if find_spelled_so(thing, code.by_name.keys() - {*dropped}):
+        return None
+    functions = find_left_out(thing, dropped, code)
+    return {
+        "program": name,
+        "kind": "function",
+        "name": readable(functions[0].name) if len(functions) == 1 else thing,
+        "kept_by": [],
+        "state": "deferred" if defers_functions(session.request.config) else "left out",
+        "size_bytes": sum(each.size_bytes for each in functions),
+        "functions": [
             {
-                "version": 2,
-                "program": found.artifact,
-                "size_bytes": found.size_bytes,
-                "prices": {kind: found.of_kind(kind) for kind in PriceKind},
+                "name": readable(each.name),
+                "linkage_name": each.name,
+                "size_bytes": each.size_bytes,
+                "called_by_kept": [readable(caller) for caller in each.called_by_kept],
+                "called_by_left_out": [readable(caller) for caller in each.called_by_left_out],
             }
-        )
-        return
-    show(f"{found.artifact}: {group_digits(found.size_bytes)} bytes")
-    for kind in tuple(map(PriceKind, by)) or _BRIEFLY:
-        if rows := found.of_kind(kind):
-            show(f"\n{_draw_prices(kind, rows, top)}")
-
-
-def _draw_prices(kind: PriceKind, rows: Sequence[Price], top: int) -> str:
-    columns: dict[str, list[int | None]] = {
-        "own": [price.own_bytes for price in rows],
-        "bytes": [price.margin_bytes for price in rows],
-        "alone": [price.alone_bytes for price in rows],
+            for each in functions
+        ],
     }
-    shown = [name for name, sizes in columns.items() if any(size is not None for size in sizes)]
-    spell = fold if kind is PriceKind.FUNCTION else str
-    lines = [
-        (one_line(spell(price.name)), *(group_digits(columns[name][at] or 0) for name in shown))
-        for at, price in enumerate(rows[:top])
-    ]
-    if rows[top:]:
-        lines.append((f"[{group_digits(len(rows) - top)} others]", *("" for _ in shown)))
-    return "\n".join(align_columns((kind.value, *shown), lines, (kind.value,)))
+
+
+def explain_function(thing: str, trim: TrimResults) -> dict[str, Any] | None:
+    """Return by which rule the trimmed program has these functions; None: it has none."""
+    session = trim.session
+    name = choose_program(None, tuple(linking.identities(session.results)))
+    kept = references.read_kept_functions(name, session)
+    facts = {}
+    for function in find_spelled_so(thing, kept.table.names):
+        reason = kept.find_reason(function)
+        if reason is not None:
+            by = f": {', '.join(reason.by)}" if reason.by else ""
+            facts[function] = {
+                "function": readable(function),
+                "kept": "yes",
+                "why": f"{reason.rule}{by}",
+                "program": name,
+                "to see what refers to it": f"megtrim size why {shlex.quote(function)}",
+            }
+    return facts or None
+
+
+def iter_left_out_lines(facts: dict[str, Any], top: int) -> Iterator[str]:
+    functions = facts["functions"]
+    yield facts["name"]
+    if facts["state"] == "deferred":
+        where = f"is not in {facts['program']}, but in the companion file next to it"
+    else:
+        where = f"was left out of {facts['program']}"
+    yield f"  it {where}: no scenario runs it"
+    yield f"  it had {_bytes(facts['size_bytes'])} before the trim"
+    if len(functions) > 1:
+        yield from _table(functions, top)
+    for key, what in (
+        ("called_by_kept", "functions that were kept"),
+        ("called_by_left_out", "functions that were left out as well"),
+    ):
+        callers = sorted({caller for each in functions for caller in each[key]})
+        if callers:
+            yield f"it is called directly by {group_digits(len(callers))} {what}"
+            yield from (f"  {_shorten(caller)}" for caller in callers[:top])
+            if len(callers) > top:
+                yield f"  [{group_digits(len(callers) - top)} others]"
+    if not any(each["called_by_kept"] or each["called_by_left_out"] for each in functions):
+        yield "nothing calls it directly; it may be called through a pointer"

@@ -24,7 +24,7 @@ from megtrim.libs.util.errors import InputError
 from megtrim.libs.util.value import Value
 
 _UNCHANGED = ("true", "none")
-WITH_LLD = ("zig", "clang-linux-arm64", "ndk")
+WITH_LLD = ("zig", "clang-linux-arm64", "clang-linux-armhf", "ndk")
 _OZ_OF_GCC = 12
 _GCC = re.compile(r" (\d{1,3})\.\d+\.\d+\b")
 RELAXED = ("-fno-math-errno", "-funsafe-math-optimizations", "-ffp-contract=fast")

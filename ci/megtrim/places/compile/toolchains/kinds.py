@@ -7,7 +7,7 @@ from megtrim.core.build_spec import Relocations, Toolchain
 from megtrim.core.config.model import ToolchainConfig
 from megtrim.libs.util.errors import InputError
 from megtrim.libs.util.process import ProcessRunner
-from megtrim.places.compile.toolchains import clang_linux_arm64, host, ndk, zig
+from megtrim.places.compile.toolchains import clang_linux, host, ndk, zig
 
 
 class Find(Protocol):
@@ -21,7 +21,8 @@ class Find(Protocol):
 
 KINDS: Mapping[str, Find] = {
     "zig": zig.find,
-    "clang-linux-arm64": clang_linux_arm64.find,
+    "clang-linux-arm64": clang_linux.find,
+    "clang-linux-armhf": clang_linux.find_armhf,
     "ndk": ndk.find,
     "host": host.find,
 }
@@ -42,7 +43,7 @@ def find(
         find_kind = KINDS[wanted.kind]
         return find_kind(wanted, processes, relocations)
     # clang needs no minutes for libraries of its own, and its programs are half as large.
-    best: tuple[Find, ...] = () if wanted.prefer == "zig" else (clang_linux_arm64.find,)
+    best: tuple[Find, ...] = () if wanted.prefer == "zig" else (clang_linux.find,)
     choices = (*best, zig.find) if emulated else ()
     problems = []
     for choice in (*choices, zig.find_native, host.find):

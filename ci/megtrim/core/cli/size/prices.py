@@ -1,0 +1,81 @@
+"""``megtrim size prices``: what each model, scenario, operator and function costs."""
+
+from collections.abc import Sequence
+
+import click
+
+from megtrim.core.checks.invocation import Options
+from megtrim.core.cli.echo import show, show_json
+from megtrim.core.cli.options import committed_option, common, examples, json_option, quick_option
+from megtrim.core.cli.size.show import top_option
+from megtrim.core.cli.size.why import open_trim, program_option
+from megtrim.core.size.prices import Price, PriceKind
+from megtrim.core.size.pricing import make_price_list
+from megtrim.libs.elf.symbol_names import fold
+from megtrim.libs.render.formatting import align_columns, group_digits
+from megtrim.libs.render.markup import one_line
+
+_BRIEFLY = (PriceKind.MODEL, PriceKind.OPERATOR, PriceKind.FUNCTION)
+
+
+@examples(
+    "megtrim size prices",
+    "megtrim size prices --by scenario",
+    "megtrim size prices --by function --top 40",
+)
+@click.command("prices")
+@common
+@committed_option
+@quick_option
+@top_option
+@click.option(
+    "--by",
+    type=click.Choice([kind.value for kind in PriceKind]),
+    multiple=True,
+    help="A table of these; repeatable. By default: model, operator and function.",
+)
+@program_option
+@json_option
+def prices(options: Options, top: int, by: tuple[str, ...], program: str | None) -> None:
+    """Show what each model, scenario, operator and function costs.
+
+    A price is what would go from the trimmed program if the thing left and all others stayed. What
+    several share is in the price of none. A model also has a size alone: of a program trimmed for
+    it only. Prices are attributed, by what refers to what, in seconds.
+
+    The trimmed program is linked once more for it, and so is the profile build, which shows where
+    regions are; without a profile build, the code of regions is in no price. A function is shown
+    with its own bytes, and with all that would go with it.
+    """
+    found = make_price_list(open_trim(options).open_priced(program))
+    if options.as_json:
+        show_json(
+            {
+                "version": 2,
+                "program": found.artifact,
+                "size_bytes": found.size_bytes,
+                "prices": {kind: found.of_kind(kind) for kind in PriceKind},
+            }
+        )
+        return
+    show(f"{found.artifact}: {group_digits(found.size_bytes)} bytes")
+    for kind in tuple(map(PriceKind, by)) or _BRIEFLY:
+        if rows := found.of_kind(kind):
+            show(f"\n{_draw_prices(kind, rows, top)}")
+
+
+def _draw_prices(kind: PriceKind, rows: Sequence[Price], top: int) -> str:
+    columns: dict[str, list[int | None]] = {
+        "own": [price.own_bytes for price in rows],
+        "bytes": [price.margin_bytes for price in rows],
+        "alone": [price.alone_bytes for price in rows],
+    }
+    shown = [name for name, sizes in columns.items() if any(size is not None for size in sizes)]
+    spell = fold if kind is PriceKind.FUNCTION else str
+    lines = [
+        (one_line(spell(price.name)), *(group_digits(columns[name][at] or 0) for name in shown))
+        for at, price in enumerate(rows[:top])
+    ]
+    if rows[top:]:
+        lines.append((f"[{group_digits(len(rows) - top)} others]", *("" for _ in shown)))
+    return "\n".join(align_columns((kind.value, *shown), lines, (kind.value,)))
