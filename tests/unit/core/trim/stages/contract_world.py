@@ -30,6 +30,7 @@ from megtrim.core.config.model import Config
 from megtrim.core.config.scenarios import all_scenarios
 from megtrim.core.proof.results import VerifyResult
 from megtrim.core.trim.committed_keepset import write_committed
+from megtrim.engines.megengine.load_and_run.program import LoadAndRun
 from megtrim.engines.megengine.regions.header import Scopes
 from megtrim.engines.megengine.regions.keepset import KeepSet
 from megtrim.engines.sample import SampleEngine, find_embedded_source
@@ -113,6 +114,7 @@ class StandIn:
         self.kept = facts.get("kept", real.engine.kept)
         self.kernels = facts.get("kernels", ("src/kern",))
         self.checkout = real.engine.checkout
+        self.models = real.engine.models
 
     def identity(self) -> EngineIdentity:
         changes = {name: self.facts[name] for name in _IDENTITY if name in self.facts}
@@ -124,8 +126,9 @@ class StandIn:
     def scopes(self) -> Any:
         return self.facts.get("scopes", self.real.scopes)
 
-    def dialect(self) -> Any:
-        return self.facts.get("dialect", self.real.dialect)
+    @property
+    def flags(self) -> LoadAndRun:
+        return LoadAndRun(dialect=self.facts.get("dialect", self.real.dialect))
 
     def library(self, *asked: Any) -> Any:
         return replace(self.real.engine.library(*asked), **self.facts.get("library", {}))
