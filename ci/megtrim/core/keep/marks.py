@@ -43,8 +43,8 @@ class RegionMarks(Protocol):
     @property
     def traces(self) -> RegionTraces: ...
 
-    def find_held(self, program: bytes) -> tuple[Region, ...]:
-        """Return the regions that a program of the profile build holds, sorted."""
+    def find_held(self, program: bytes, *, name: str) -> tuple[Region, ...]:
+        """Return the regions of the profile build's program. Raises ProductFailure for none."""
 
     def find_marked(self, names: Iterable[str]) -> Mapping[str, Region]:
         """Return the regions that these linkage names mark in a program of the profile build."""

@@ -14,6 +14,8 @@ from megtrim.core.keep.keepset import build_keep_set
 from megtrim.core.keep.region import Region
 from megtrim.core.size.references import stage as references
 from megtrim.engines.megengine.models.operators import OperatorInfo, merge
+from megtrim.engines.megengine.regions.header import Scopes
+from megtrim.engines.megengine.regions.midout import Midout
 from megtrim.engines.megengine.regions.names import name_hash
 from megtrim.hosting.cli.schema import make_schema
 from megtrim.libs.history.folder import append_to_folder
@@ -175,15 +177,17 @@ KEEP = build_keep_set(
 )
 
 
+def make_marks(source: str) -> Midout:
+    return Midout(modes=tuple, scopes=Scopes, texts=lambda: [("a.cpp", source)])
+
+
 @pytest.fixture(autouse=True)
 def trim(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
     made = SimpleNamespace(
         session=SimpleNamespace(
             request=SimpleNamespace(config=SimpleNamespace(artifacts=("load_and_run",))),
             results=SimpleNamespace(done={"build/profile": Path()}),
-            services=SimpleNamespace(
-                engine=SimpleNamespace(texts=lambda: [("a.cpp", "\nMIDOUT_BEGIN(conv, 1)")])
-            ),
+            services=SimpleNamespace(marks=make_marks("\nMIDOUT_BEGIN(conv, 1)")),
         ),
         open_priced=lambda _: SimpleNamespace(program=make_program()),
     )
@@ -218,7 +222,7 @@ def test_a_region_may_be_called_by_what_its_numbers_mean(
     shell: Shell, trim: SimpleNamespace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     region = Region("conv", (name_hash("im2col", terminated=False),))
-    trim.session.services.engine.texts = lambda: [("a.cpp", 'MIDOUT_BEGIN(conv, "im2col"_hash)')]
+    trim.session.services.marks = make_marks('MIDOUT_BEGIN(conv, "im2col"_hash)')
     monkeypatch.setattr(why, "list_held_regions", lambda _: (FIRST, SECOND, region))
 
     found, text = ask(shell, 'conv<"im2col">')

@@ -20,12 +20,11 @@ from megtrim.core.size.prices import (
 from megtrim.core.size.pricing import TRAP_BYTES, RegionExtents, find_extents, find_prices
 from megtrim.core.size.references.graph import Part
 from megtrim.core.size.references.linked_file import LinkedFile, Stretch
-from megtrim.engines.megengine.regions.header import Scopes
-from megtrim.engines.megengine.regions.midout import Midout
 from megtrim.libs.elf.references import References
 from megtrim.libs.util.errors import InputError
 from megtrim.libs.util.strict_json import decode, encode
 from unit.core.size.made_graphs import EXTENTS, FIRST, PLAN_BYTES, SECOND, make_graph, make_program
+from unit.core.trim.stages.support import MARKS
 
 
 def gone(
@@ -78,9 +77,6 @@ PARTS = (
     (f"_Z{TYPE.format(2)[:-1]}7on_usedEv", 16),
     ("_ZTIN6midout6RegionINotOne", 16),
 )
-
-
-MARKS = Midout(modes=tuple, scopes=Scopes, texts=tuple)
 
 
 def make_file(*references: tuple[int, str]) -> tuple[LinkedFile, References]:

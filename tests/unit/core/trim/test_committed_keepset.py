@@ -1,5 +1,6 @@
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
@@ -13,7 +14,7 @@ from megtrim.core.keep.keepset import KeepSet
 from megtrim.core.keep.keepset_files import dump_keep_set
 from megtrim.core.trim import committed_keepset, keepset_usage
 from megtrim.core.trim.committed_keepset import settle
-from megtrim.core.trim.results import FunctionCount, Rebuild
+from megtrim.core.trim.results import FunctionCount, Rebuild, RegionsUse
 from megtrim.core.trim.runs.scenario_runs import bind
 from megtrim.core.verdict import stage as verdict
 from megtrim.libs.util.errors import InputError, ProductFailure
@@ -376,11 +377,6 @@ def test_what_ran_and_what_stays_are_two_numbers(now: Session) -> None:
     ]
 
 
-class Texts:
-    def texts(self) -> dict[str, str]:
-        return {}
-
-
 def test_what_an_earlier_run_built_was_not_compiled(now: Session) -> None:
     finish(now, HEADER, {})
     finish(now, REDUCED, {})
@@ -399,7 +395,7 @@ def test_what_an_earlier_run_built_was_not_compiled(now: Session) -> None:
 def test_a_profile_build_that_a_trap_made_is_not_counted(
     now: Session, committed: bool, held: int, of_tags: list[tuple[str, int, int]]
 ) -> None:
-    here = support.changed(now, committed=committed, engine=cast(Any, Texts()))
+    here = support.changed(now, committed=committed, engine=support.MARKED)
     finish(here, HEADER, {"keepset.json": dump_keep_set(support.keep_set(1, 2))})
     finish(here, PROFILE, {"regions.txt": "kern<1>\nkern<2>\nkern<3>\nother<1>\n"})
     every = {task.id: task for task in tasks(here.request.config, committed=committed)}
@@ -408,3 +404,18 @@ def test_a_profile_build_that_a_trap_made_is_not_counted(
 
     assert (use.held, use.kept) == (held, 2)
     assert [(each.tag, each.kept, each.held) for each in use.by_tag] == of_tags
+
+
+def test_an_engine_without_marks_is_not_asked_for_names(now: Session) -> None:
+    identity = SimpleNamespace(kind="cmake")
+    unmarked = SimpleNamespace(marks=None, identity=lambda: identity)
+    here = support.changed(now, engine=cast(Any, unmarked))
+    (record,) = support.keep_set(1).scenarios
+    listed = replace(record, regions=(), functions=("main",), link_sha256="7" * 64)
+    keep = replace(support.keep_set(1), scenarios=(listed,))
+    finish(here, HEADER, {"keepset.json": dump_keep_set(keep)})
+    every = {task.id: task for task in tasks(here.request.config)}
+
+    assert keepset_usage.regions_use(every[VERDICT], here) == RegionsUse(held=0, kept=0, by_tag=())
+    with pytest.raises(TypeError, match="the engine cmake marks no regions"):
+        _ = here.services.marks

@@ -26,7 +26,7 @@ from megtrim.times.neighbours import requests, stage
 from unit.core.trim.stages.built import PROGRAMS, built, finish
 from unit.core.trim.stages.fake_device import GOOD, TRAPS, FakeDevice, Fickle
 from unit.core.trim.stages.fake_device import PROFILE as TRACES
-from unit.core.trim.stages.support import changed, evidence, floats, keep_set, run
+from unit.core.trim.stages.support import MARKS, changed, evidence, floats, keep_set, run
 
 COMPLAINT = "exit 1\nstderr ERROR: cannot open\n"
 
@@ -48,7 +48,8 @@ def opened(folder: Path, plays: Sequence[str] = ()) -> Opened:
     programs = {PLAIN: GOOD, REDUCED: GOOD}
     keep = dump_keep_set(keep_set(1))
     made = built(folder, config=CONFIG, programs=programs, keep=keep, devices={"any": device})
-    made = changed(made, engine=cast("Any", SimpleNamespace(flags=LoadAndRun(dialect=LITE))))
+    flags = LoadAndRun(dialect=LITE)
+    made = changed(made, engine=cast("Any", SimpleNamespace(flags=flags, marks=MARKS)))
     np.save(folder / "d.npy", np.arange(6, dtype="<f4"))
     scenario = next(all_scenarios(made.request.config))
     return made, Task(stage=Stage.NEIGHBOURS, name=scenario.id, needs=(), scenario=scenario), device

@@ -10,7 +10,6 @@ from megtrim.core.keep.region import Region
 from megtrim.core.size import byte_tables
 from megtrim.core.trim.builds import applications, variants
 from megtrim.core.trim.results import BuildResult
-from megtrim.libs.util.errors import ProductFailure
 
 
 def inputs(task: Task, session: Session) -> dict[str, str]:
@@ -36,10 +35,7 @@ def work(task: Task, session: Session, folder: Path) -> BuildResult:
 def _list_regions(session: Session, folder: Path) -> None:
     found: set[Region] = set()
     for name in applications.holders(session):
-        regions = session.services.marks.find_held((folder / "bin" / name).read_bytes())
-        if not regions:
-            msg = f"the profile build of {name} holds no midout regions"
-            raise ProductFailure(msg, hint="is it linked statically against the engine?")
-        found |= set(regions)
+        program = (folder / "bin" / name).read_bytes()
+        found.update(session.services.marks.find_held(program, name=name))
     text = "".join(f"{region}\n" for region in sorted(found))
     (folder / REGIONS_FILE).write_text(text, encoding="utf-8")

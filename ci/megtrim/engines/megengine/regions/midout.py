@@ -14,6 +14,7 @@ from megtrim.engines.megengine.regions.trace import (
     parse_trace,
     regions_in_binary,
 )
+from megtrim.libs.util.errors import ProductFailure
 
 
 class MidoutTraces:
@@ -46,8 +47,12 @@ class Midout:
         self._scopes = scopes
         self._texts = texts
 
-    def find_held(self, program: bytes) -> tuple[Region, ...]:
-        return regions_in_binary(program)
+    def find_held(self, program: bytes, *, name: str) -> tuple[Region, ...]:
+        regions = regions_in_binary(program)
+        if not regions:
+            msg = f"the profile build of {name} holds no midout regions"
+            raise ProductFailure(msg, hint="is it linked statically against the engine?")
+        return regions
 
     def find_marked(self, names: Iterable[str]) -> dict[str, Region]:
         return find_marked(names)

@@ -16,7 +16,7 @@ from megtrim.places.devices.device import Device
 from unit.core.trim.stages.fake_device import GOOD, FakeDevice
 from unit.core.trim.stages.fake_device import PROFILE as TRACES
 from unit.core.trim.stages.results import sample, type_of
-from unit.core.trim.stages.support import changed, open_session
+from unit.core.trim.stages.support import MARKS, changed, open_session
 
 CONFIG = """\
 version: 1
@@ -59,12 +59,11 @@ def built(
     (folder / "d.npy").write_bytes(b"numbers")
     (folder / "megtrim.yaml").write_text(config, encoding="utf-8")
     given = devices or {"any": FakeDevice("here"), "big": FakeDevice("emulated")}
+    identity = SimpleNamespace(generation=20220507)
     made = changed(
         base,
         loaded=load_config(folder / "megtrim.yaml"),
-        engine=cast(
-            "Any", SimpleNamespace(identity=lambda: SimpleNamespace(generation=20220507), kept=())
-        ),
+        engine=cast("Any", SimpleNamespace(identity=lambda: identity, kept=(), marks=MARKS)),
         toolchain=cast("Any", SimpleNamespace(machine="aarch64", sysroot=None)),
         devices=cast("Mapping[str, Device]", given),
         **changes,

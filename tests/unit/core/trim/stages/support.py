@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import fields, replace
 from datetime import date
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, cast
 
 from megtrim.core.chain.graph import Stage, Task
@@ -18,6 +19,8 @@ from megtrim.core.trim.committed_keepset import write_committed
 from megtrim.core.trim.results import HeaderResult
 from megtrim.core.trim.runs.execution import RunResult
 from megtrim.core.trim.stages import header
+from megtrim.engines.megengine.regions.header import Scopes
+from megtrim.engines.megengine.regions.midout import Midout
 from megtrim.engines.sample import SampleEngine, find_embedded_source
 from megtrim.libs.programs.exit_status import ProgramRun
 from megtrim.libs.util.console import Console
@@ -30,6 +33,9 @@ models:
 - {name: m, file: m.mge, scenarios: [{name: s}]}
 """
 NOTHING = cast(Any, None)
+MARKS = Midout(modes=tuple, scopes=Scopes, texts=tuple)
+MARKED = cast(Any, SimpleNamespace(marks=MARKS))
+"""An engine without sources."""
 PARTS = ("request", "services", "results")
 HEADER_TASK = Task(stage=Stage.HEADER, name="keepset", needs=())
 
@@ -44,7 +50,7 @@ def open_session(folder: Path, *, accept: bool = False) -> tuple[Session, io.Str
         today=date(2027, 1, 31),
     )
     services = Services(
-        engine=NOTHING,
+        engine=MARKED,
         toolchain=NOTHING,
         builder=NOTHING,
         devices={},

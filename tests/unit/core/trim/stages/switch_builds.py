@@ -20,7 +20,7 @@ from megtrim.engines.megengine.options import forced_off
 from megtrim.libs.util.errors import ProductFailure
 from megtrim.places.compile.projects.checkout import Checkout
 from unit.core.trim.stages.results import sample
-from unit.core.trim.stages.support import changed, open_session
+from unit.core.trim.stages.support import MARKS, changed, open_session
 from unit.places.compile.projects.support import TOOLCHAIN
 
 SIZES = {
@@ -43,6 +43,7 @@ class Engine:
         (root / "CMakeLists.txt").write_text(text, encoding="utf-8")
         self.checkout = Checkout(root=root, files={"CMakeLists.txt": "d"}, commit="", dirty=())
         self.kind = kind
+        self.marks = MARKS
         self.models = reader
 
     def find_forced_off(self, switch: Switch, toolchain: Toolchain, spec: BuildSpec) -> str:
