@@ -164,7 +164,7 @@ class Toolchain(Value):
 class EngineIdentity(Value):
     kind: str
     generation: int
-    """Of midout's header: 20190219 or 20220507."""
+    """Of the generated header: 20190219 or 20220507."""
     digest: str
     commit: str = ""
     dirty: tuple[str, ...] = ()

@@ -12,7 +12,7 @@ from megtrim.libs.util.errors import InputError
 @total_ordering
 @dataclass(frozen=True, slots=True)
 class Region:
-    """``midout::Region<midout::tags::TAG, ARGUMENTS...>``, in a compiler-independent form."""
+    """``TAG<ARGUMENTS...>``, in a form that no compiler's spelling changes."""
 
     tag: str
     args: tuple[int | str, ...]

@@ -46,7 +46,7 @@ _TRIM = ("trim",)
 
 
 def read_committed(loaded: LoadedConfig, engine: Project) -> KeepSet:
-    """Raises InputError where there is none, one of another generation of midout's header, or one
+    """Raises InputError where there is none, one of another generation of the header, or one
     without regions where they are trimmed.
     """
     shown = loaded.config.keep_set
@@ -62,8 +62,8 @@ def read_committed(loaded: LoadedConfig, engine: Project) -> KeepSet:
             f"expected the engine's: {generation}"
         )
         raise InputError(msg, hint="the engine changed: trace it again", command=ACCEPT)
-    # Without regions there is no generated midout.h, and neither ccache nor Ninja would notice
-    # the next one: no header changed, one was added.
+    # Without regions no header of their marks is generated, and neither ccache nor Ninja would
+    # notice the next one: no header changed, one was added.
     if not keep.regions() and not trims_plain_build(loaded.config):
         msg = f"{shown}: no region is needed by any scenario, but regions are trimmed"
         raise InputError(msg, hint=HINT, command=ACCEPT)

@@ -20,6 +20,7 @@ from megtrim.core.size.counted import MemoryUse, Use
 from megtrim.core.size.rows import BudgetRow
 from megtrim.core.verdict.join import join
 from megtrim.engines.megengine.load_and_run.dialects import LITE
+from megtrim.engines.megengine.load_and_run.program import LoadAndRun
 from megtrim.libs.util.errors import InfrastructureFailure, InputError
 from megtrim.libs.util.process import ProcessRunner
 from megtrim.places.devices.counting import CountingEmulator
@@ -196,7 +197,7 @@ def open_task(
         config=f"{CONFIG}memory: {{}}\n",
         programs=dict.fromkeys((PLAIN, REDUCED, *builds), program),
     )
-    engine = cast("Any", SimpleNamespace(dialect=lambda: LITE))
+    engine = cast("Any", SimpleNamespace(flags=LoadAndRun(dialect=LITE)))
     here = cast("Any", {"any": Local("here", processes, folder / "runs")})
     task = next(each for each in tasks(session.request.config) if each.stage is Stage.COUNT)
     missing = DeviceSpec(

@@ -1,5 +1,7 @@
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
@@ -12,7 +14,7 @@ from megtrim.core.keep.keepset import KeepSet
 from megtrim.core.keep.keepset_files import dump_keep_set
 from megtrim.core.trim import committed_keepset, keepset_usage
 from megtrim.core.trim.committed_keepset import settle
-from megtrim.core.trim.results import FunctionCount, Rebuild
+from megtrim.core.trim.results import FunctionCount, Rebuild, RegionsUse
 from megtrim.core.trim.runs.scenario_runs import bind
 from megtrim.core.verdict import stage as verdict
 from megtrim.libs.util.errors import InputError, ProductFailure
@@ -402,3 +404,18 @@ def test_a_profile_build_that_a_trap_made_is_not_counted(
 
     assert (use.held, use.kept) == (held, 2)
     assert [(each.tag, each.kept, each.held) for each in use.by_tag] == of_tags
+
+
+def test_an_engine_without_marks_is_not_asked_for_names(now: Session) -> None:
+    identity = SimpleNamespace(kind="cmake")
+    unmarked = SimpleNamespace(marks=None, identity=lambda: identity)
+    here = support.changed(now, engine=cast(Any, unmarked))
+    (record,) = support.keep_set(1).scenarios
+    listed = replace(record, regions=(), functions=("main",), link_sha256="7" * 64)
+    keep = replace(support.keep_set(1), scenarios=(listed,))
+    finish(here, HEADER, {"keepset.json": dump_keep_set(keep)})
+    every = {task.id: task for task in tasks(here.request.config)}
+
+    assert keepset_usage.regions_use(every[VERDICT], here) == RegionsUse(held=0, kept=0, by_tag=())
+    with pytest.raises(TypeError, match="the engine cmake marks no regions"):
+        _ = here.services.marks

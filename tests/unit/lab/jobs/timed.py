@@ -6,6 +6,7 @@ from typing import Any, cast
 
 from megtrim.core.chain.session import Session
 from megtrim.engines.megengine.load_and_run.dialects import LITE
+from megtrim.engines.megengine.load_and_run.program import LoadAndRun
 from unit.core.trim.stages.built import CONFIG, built
 from unit.core.trim.stages.support import changed
 
@@ -19,5 +20,5 @@ PERF = (
 
 def timed(folder: Path, config: str = PERF, **changes: Any) -> Session:
     identity = SimpleNamespace(generation=20220507, digest=DIGEST)
-    engine = SimpleNamespace(identity=lambda: identity, dialect=lambda: LITE, kept=())
+    engine = SimpleNamespace(identity=lambda: identity, flags=LoadAndRun(dialect=LITE), kept=())
     return changed(built(folder, config=config, **changes), engine=cast("Any", engine))

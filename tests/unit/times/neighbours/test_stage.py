@@ -17,6 +17,7 @@ from megtrim.core.proof.scenario_results import neighbour_results
 from megtrim.core.proof.trap_diagnosis import SymbolizingLink
 from megtrim.core.trim.runs.execution import RunResult, RunSpec
 from megtrim.engines.megengine.load_and_run.dialects import LITE
+from megtrim.engines.megengine.load_and_run.program import LoadAndRun
 from megtrim.libs.programs.exit_status import ProgramRun
 from megtrim.libs.programs.parity import EXACT
 from megtrim.libs.util.errors import InfrastructureFailure
@@ -47,7 +48,8 @@ def opened(folder: Path, plays: Sequence[str] = ()) -> Opened:
     programs = {PLAIN: GOOD, REDUCED: GOOD}
     keep = dump_keep_set(keep_set(1))
     made = built(folder, config=CONFIG, programs=programs, keep=keep, devices={"any": device})
-    made = changed(made, engine=cast("Any", SimpleNamespace(dialect=lambda: LITE, marks=MARKS)))
+    flags = LoadAndRun(dialect=LITE)
+    made = changed(made, engine=cast("Any", SimpleNamespace(flags=flags, marks=MARKS)))
     np.save(folder / "d.npy", np.arange(6, dtype="<f4"))
     scenario = next(all_scenarios(made.request.config))
     return made, Task(stage=Stage.NEIGHBOURS, name=scenario.id, needs=(), scenario=scenario), device

@@ -31,6 +31,7 @@ from megtrim.core.config.scenarios import all_scenarios
 from megtrim.core.keep.keepset import KeepSet
 from megtrim.core.proof.results import VerifyResult
 from megtrim.core.trim.committed_keepset import write_committed
+from megtrim.engines.megengine.load_and_run.program import LoadAndRun
 from megtrim.engines.megengine.regions.header import Scopes
 from megtrim.engines.megengine.regions.midout import Midout
 from megtrim.engines.megengine.source_texts import SourceTexts
@@ -120,13 +121,15 @@ class StandIn:
             scopes=lambda: facts.get("scopes", real.scopes),
             texts=real.engine.texts,
         )
+        self.models = real.engine.models
 
     def identity(self) -> EngineIdentity:
         changes = {name: self.facts[name] for name in _IDENTITY if name in self.facts}
         return replace(self.real.identity, **changes)
 
-    def dialect(self) -> Any:
-        return self.facts.get("dialect", self.real.dialect)
+    @property
+    def flags(self) -> LoadAndRun:
+        return LoadAndRun(dialect=self.facts.get("dialect", self.real.dialect))
 
     def library(self, *asked: Any) -> Any:
         return replace(self.real.engine.library(*asked), **self.facts.get("library", {}))
