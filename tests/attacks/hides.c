@@ -137,12 +137,19 @@ static void call_often(long times) {
 /* Memory that no peak of a resident set holds. */
 
 static void fill_windows(int file, long bytes) {
-    (void)!ftruncate(file, bytes);
+    if (bytes) (void)!ftruncate(file, bytes);
     for (long at = 0; at < bytes; at += WINDOW) {
         char *window = mmap(NULL, WINDOW, PROT_READ | PROT_WRITE, MAP_SHARED, file, at);
         memset(window, 1, WINDOW);
         munmap(window, WINDOW);
     }
+}
+
+static void fill_a_larger_file(void) {
+    int file = open_file("m.bin");
+    (void)!ftruncate(file, EXTRA + WINDOW);
+    for (long at = 0; at < EXTRA; at += WINDOW)
+        munmap(mmap(NULL, WINDOW, PROT_WRITE, MAP_SHARED | MAP_POPULATE, file, at), WINDOW);
 }
 
 static int make_memfd(void) { return syscall(SYS_memfd_create, "x", 0); }
@@ -252,6 +259,7 @@ static void begin(void) {
     if (is("memory: written memfd")) write_file(make_memfd(), EXTRA);
     if (is("memory: windows of a memfd")) fill_windows(EXTRA ? make_memfd() : -1, EXTRA);
     if (is("memory: windows of a file")) fill_windows(EXTRA ? open_file("m.bin") : -1, EXTRA);
+    if (is("memory: a larger file")) fill_a_larger_file();
     if (is("memory: file in shm")) write_file(open_file("/dev/shm/megtrim-hides"), EXTRA);
     if (is("memory: segments")) fill_shm(EXTRA);
     if (is("memory: pipes")) fill_pipes(EXTRA);

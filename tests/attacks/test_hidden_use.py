@@ -50,14 +50,16 @@ BY_THE_SYSTEM = {
     "populate": "system calls 0 → 2",
 }
 COUNTED = ["when asked for one", "thread never joined", "many calls"]
+WRITTEN = "it writes 64 MiB more to files, which may be in memory but not in that"
 UNMAPPED = {
-    "written memfd": "it makes 1 file in memory or of a given size, 0 before",
+    "written memfd": WRITTEN,
     "windows of a memfd": "it makes 2 files in memory or of a given size, 0 before",
     "windows of a file": "it makes 1 file in memory or of a given size, 0 before",
     "segments": "it makes 64 files in memory or of a given size, 0 before",
-    "file in shm": "it writes 64.0 MiB more, which may stay in memory",
-    "pipes": "it writes 64.0 MiB more, which may stay in memory",
-    "sockets": "it writes 64.0 MiB more, which may stay in memory",
+    "a larger file": WRITTEN,
+    "file in shm": WRITTEN,
+    "pipes": WRITTEN,
+    "sockets": WRITTEN,
 }
 PEAKS = ["stack of a thread", "freed by advice", "break", "locked"]
 Judges = Callable[[str], tuple[Work, Work]]
@@ -155,4 +157,4 @@ def test_memory_that_no_process_has_mapped(tmp_path: Path, way: str) -> None:
 def test_memory_that_a_peak_shows(tmp_path: Path, way: str) -> None:
     program = build(tmp_path, MEMORY, "gcc")
 
-    assert find_peak(tmp_path, program, f"memory: {way}", 1) > MEMORY
+    assert find_peak(tmp_path, program, f"memory: {way}", 1) > 0.99 * MEMORY

@@ -1,4 +1,4 @@
-"""What the count of an iteration, and a peak of memory, do not show: its growth is no pass. Pure."""
+"""Growth that neither the count of an iteration nor a peak of memory shows: it is no pass. Pure."""
 
 from __future__ import annotations
 
@@ -56,11 +56,12 @@ def find_unmapped_growth(
     if files > before.get(Unmapped.FILES, 0):
         made = f"it makes {count(files, 'file')} in memory or of a given size"
         return f"{made}, {before.get(Unmapped.FILES, 0)} before, which are not in that"
-    written = use.unmapped.get(Unmapped.WRITTEN, 0)
-    counted = written - before.get(Unmapped.WRITTEN, 0) if grows else written
+    filled = use.unmapped.get(Unmapped.BYTES, 0)
+    counted = filled - before.get(Unmapped.BYTES, 0) if grows else filled
     if counted > left_bytes:
         more = " more" if grows else ""
-        return f"it writes {format_bytes(counted)}{more}, which may stay in memory and is not in that"
+        written = f"it writes {format_bytes(counted)}{more} to files"
+        return f"{written}, which may be in memory but not in that"
     return ""
 
 

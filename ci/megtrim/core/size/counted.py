@@ -1,8 +1,8 @@
 """What a scenario uses: the work of an iteration, by function, and memory. Values of results.
 
 Work is the difference of two runs that make :data:`LENGTHS` iterations. One run more, of
-:data:`LATER` iterations, shows whether those that follow do more. What the shorter run does besides,
-and what the system does, is known by its amount alone: see :class:`Beside`.
+:data:`LATER` iterations, shows whether those that follow do more. Of what the shorter run does
+besides, and of what the system does, only the amount is known: see :class:`Beside`.
 """
 
 from __future__ import annotations
@@ -101,8 +101,8 @@ class Unmapped(StrEnum):
 
     FILES = "files"
     """Files in memory that are made, and files that are given a size."""
-    WRITTEN = "written bytes"
-    """To files, which may be in memory, pipes and sockets."""
+    BYTES = "bytes of files"
+    """Written to files, which may be in memory, to pipes and sockets, and sizes that files got."""
 
 
 class MemoryUse(Value):

@@ -3,7 +3,8 @@
  * given by its path, out=PATH, and is opened only then: a program may close what it did not open.
  * Counted is all that runs in this process: the program, by the place in its code; what it loads, by
  * file and place; and code that is of no file, as one. Processes that it starts are numbered, and so
- * are the calls of the system, with what they returned: what the system does is no code of its own.
+ * are the calls of the system, with the sums of what they returned and of their second arguments,
+ * which are sizes for some: what the system does is no code of its own.
  * All that it uses of qemu and of the C library is declared here: it needs no header and no library.
  */
 #include <stddef.h>
@@ -59,11 +60,12 @@ enum { MOST_BLOCKS = 1 << 20, MOST_THREADS = 512, PAGE = 4096, LONGEST = 16 };
 enum { MOST_FILES = 256, LONGEST_NAME = 64, LONGEST_LINE = 4400, LONGEST_PATH = 4096 };
 enum { THE_PROGRAM, NO_FILE, FIRST_FILE };
 enum { MOST_CALLS = 1024 };  /* kinds of them; the last has all that have a larger number */
-static const int64_t LARGEST_RETURN = INT64_C(1) << 31;  /* beyond are addresses */
+static const int64_t LARGEST_RETURN = INT64_C(1) << 31, LARGEST_SIZE = INT64_C(1) << 36;
+/* Beyond are addresses. */
 static struct { uint64_t address, place, instructions, last, crosses; unsigned file; }
     blocks[MOST_BLOCKS];
 static struct counter { uint64_t times, accesses; } *threads[MOST_THREADS];
-static struct { uint64_t times, returned; } calls[MOST_CALLS];
+static struct { uint64_t times, returned, asked; } calls[MOST_CALLS];
 static uint32_t block_count;
 static char files[MOST_FILES][LONGEST_NAME];
 static unsigned file_count = FIRST_FILE;
@@ -96,6 +98,7 @@ static void note_call(uint64_t id, unsigned cpu, int64_t number, uint64_t a, uin
                       uint64_t d, uint64_t e, uint64_t f, uint64_t g, uint64_t h) {
     mapping.end = 0;
     __atomic_fetch_add(&calls[find_call(number)].times, 1, __ATOMIC_RELAXED);
+    if (b < LARGEST_SIZE) __atomic_fetch_add(&calls[find_call(number)].asked, b, __ATOMIC_RELAXED);
 }
 
 static void note_return(uint64_t id, unsigned cpu, int64_t number, int64_t value) {
@@ -201,7 +204,8 @@ static void write_counts(uint64_t id, void *data) {
     }
     for (unsigned number = 0; number < MOST_CALLS; number++) {
         if (!calls[number].times) continue;
-        fprintf(file, "%x %lu %lu =\n", number, calls[number].times, calls[number].returned);
+        fprintf(file, "%x %lu %lu =%lu\n", number, calls[number].times, calls[number].returned,
+                calls[number].asked);
         lines++;
     }
     fprintf(file, "%u blocks, %u processes\n", lines, processes);

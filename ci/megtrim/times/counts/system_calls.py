@@ -12,6 +12,16 @@ from typing import NamedTuple
 from megtrim.core.size.counted import Count, Unmapped
 
 
+class SystemCalls(NamedTuple):
+    """Those of one number, in a run."""
+
+    times: int
+    returned: int
+    """The sum, of what may be a size."""
+    asked: int
+    """The sum of their second arguments, of those which may be a size."""
+
+
 class _Kind(Enum):
     WAITS = auto()
     """However often: that is no work."""
@@ -98,29 +108,30 @@ def _find_calls(machine: str) -> dict[int, _Call]:
     return {number: call for number, call in numbers.items() if number is not None}
 
 
-def add_up(calls: Mapping[int, Count], machine: str) -> Count:
+def add_up(calls: Mapping[int, SystemCalls], machine: str) -> Count:
     """Return how many calls a run made, in which the system may work, and the bytes that it moved.
 
-    ``calls``: by number, how many there were, and the sum of what they returned.
+    ``calls``: by number.
     """
     known = _find_calls(machine)
     found = Count()
-    for number, (times, returned) in calls.items():
+    for number, made in calls.items():
         kind = known[number].kind if number in known else None
         if kind is _Kind.WAITS:
             continue
         moves = kind in (_Kind.READS, _Kind.WRITES)
-        found = found.plus((times, returned if moves else 0))
+        found = found.plus((made.times, made.returned if moves else 0))
     return found
 
 
-def find_unmapped(calls: Mapping[int, Count], machine: str) -> dict[Unmapped, int]:
+def find_unmapped(calls: Mapping[int, SystemCalls], machine: str) -> dict[Unmapped, int]:
     known = _find_calls(machine)
-    found = {Unmapped.FILES: 0, Unmapped.WRITTEN: 0}
-    for number, (times, returned) in calls.items():
+    found = {Unmapped.FILES: 0, Unmapped.BYTES: 0}
+    for number, made in calls.items():
         kind = known[number].kind if number in known else None
         if kind is _Kind.SIZES:
-            found[Unmapped.FILES] += times
+            found[Unmapped.FILES] += made.times
+            found[Unmapped.BYTES] += made.asked
         if kind is _Kind.WRITES:
-            found[Unmapped.WRITTEN] += returned
+            found[Unmapped.BYTES] += made.returned
     return found

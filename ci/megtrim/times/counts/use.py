@@ -18,6 +18,7 @@ from megtrim.core.size.counted import LATER, LENGTHS, LONGEST_NAME, Beside, Coun
 from megtrim.libs.elf.layout import EXECUTABLE, LOADED, Segment
 from megtrim.libs.elf.symbol_table import Function, FunctionTable
 from megtrim.libs.util.errors import InputError
+from megtrim.times.counts.system_calls import SystemCalls
 
 NO_SYMBOL = "[without a symbol]"
 SYSTEM = "[system calls]"
@@ -29,7 +30,9 @@ LARGEST_BYTES = 64 * 1024 * 1024
 LONGEST_PEAK = 64
 """Bytes of what GNU time writes."""
 _LATER_ONES = LATER - LENGTHS[1]
-_BLOCK = re.compile(rb"([0-9a-f]{1,16}) ([0-9]{1,18}) ([0-9]{1,18})(?: (-|=|/[!-~]{1,63}))?")
+_BLOCK = re.compile(
+    rb"([0-9a-f]{1,16}) ([0-9]{1,18}) ([0-9]{1,18})(?: (-|=[0-9]{1,18}|/[!-~]{1,63}))?"
+)
 _END = re.compile(rb"([0-9]{1,7}) blocks, ([0-9]{1,9}) processes")
 _KIB = re.compile(rb"([0-9]{1,12})\n")
 _ADDRESS = re.compile("[0-9]{1,15}")
@@ -44,8 +47,8 @@ class Blocks(NamedTuple):
     """Of libraries, by file, and :data:`GENERATED`."""
     processes: int
     """That the program started: what they do is not counted."""
-    calls: Mapping[int, Count]
-    """Of the system, by number: how many, and the sum of what they returned."""
+    calls: Mapping[int, SystemCalls]
+    """By number."""
 
 
 def parse_blocks(data: bytes, *, source: str) -> Blocks:
@@ -53,9 +56,9 @@ def parse_blocks(data: bytes, *, source: str) -> Blocks:
 
     ``PLACE INSTRUCTIONS ACCESSES``, a block a line, the place in hexadecimal: from the program's
     first byte of code, or in the file that is named at the end of the line, ``/libc.so.6``; ``-``
-    there is code of no file. With ``=``, it is a call of the system, by its number, how many there
-    were and the sum of what they returned. The last line has the number of lines, and of processes that the
-    program started. Raises InputError.
+    there is code of no file. With ``=ASKED`` at the end, PLACE is the number of a system call, and
+    the others are those of :class:`SystemCalls`. The last line has the number of lines, and of
+    processes that the program started. Raises InputError.
     """
     if not data:
         msg = (
@@ -71,14 +74,14 @@ def parse_blocks(data: bytes, *, source: str) -> Blocks:
         raise InputError(msg, hint="count it again")
     program: list[tuple[int, Count]] = []
     others: defaultdict[str, Count] = defaultdict(Count)
-    calls: dict[int, Count] = {}
+    calls: dict[int, SystemCalls] = {}
     for place, instructions, accesses, file in (each.groups() for each in found if each):
         count = Count(int(instructions), int(accesses))
         if file is None:
             program.append((int(place, 16), count))
             continue
-        if file == b"=":
-            calls[int(place, 16)] = count
+        if file.startswith(b"="):
+            calls[int(place, 16)] = SystemCalls(*count, asked=int(file[1:]))
             continue
         name = GENERATED if file == b"-" else file[1:].decode()
         others[name] = others[name].plus(count)
@@ -205,7 +208,9 @@ def find_outside(runs: Sequence[Mapping[str, Count]], counted: Work) -> dict[Bes
     moved = counted.beside.get(Beside.BYTES, (0, 0))[0]
     found = {
         Beside.OUTSIDE: Range(smallest, largest),
-        Beside.OUTSIDE_BYTES: _find_range(run.get(SYSTEM, Count()).accesses - moved for run in runs),
+        Beside.OUTSIDE_BYTES: _find_range(
+            run.get(SYSTEM, Count()).accesses - moved for run in runs
+        ),
     }
     return {kind: each for kind, each in found.items() if any(each)}
 
