@@ -334,7 +334,7 @@ def expect_usable_baseline(request: TrimRequest) -> Baseline | None:
     """Return the baseline before anything is built. Raises InputError."""
     chosen = _baseline_file(request)
     found = None
-    if chosen is not None and chosen[0].exists():
+    if chosen is not None and _exists(chosen[0]):
         found = _load_baseline(chosen, request)
     if request.options.require_baseline:
         shown = "" if chosen is None else chosen[1]
@@ -350,9 +350,9 @@ def _expect_baseline(found: Baseline | None, artifacts: Collection[str], shown: 
         why = f"there is no {shown}"
     elif not found.sizes:
         why = f"{shown} has no sizes: {found.source}"
-    elif not {artifact for artifact, _ in found.sizes}.intersection(artifacts):
-        has = listing(sorted({artifact for artifact, _ in found.sizes}))
-        why = f"{shown} has sizes of {has}, of no artifact of this configuration"
+    elif not any((artifact, str(Variant.REDUCED)) in found.sizes for artifact in artifacts):
+        has = listing(sorted(f"{artifact}/{variant}" for artifact, variant in found.sizes))
+        why = f"{shown} has sizes of {has}, of no trimmed artifact of this configuration"
     if why:
         msg = f"--require-baseline: growth cannot be measured, because {why}"
         hint = "bring the sizes.json of a run that passed, or leave --require-baseline out"
@@ -417,4 +417,9 @@ def _baseline_file(request: TrimRequest) -> tuple[Path, str] | None:
 
 
 def _is_there(path: Path, request: TrimRequest) -> bool:
-    return request.options.baseline is None or path.exists()
+    return request.options.baseline is None or _exists(path)
+
+
+def _exists(path: Path) -> bool:
+    """Count a link that leads nowhere, too: someone meant a file, and reading it says what is."""
+    return path.exists() or path.is_symlink()

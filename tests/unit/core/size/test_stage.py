@@ -483,7 +483,12 @@ LOST = {
     "another program's": (
         "",
         dump_sizes(Baseline(sizes={("other", "reduced"): 1})),
-        "sizes of other, of no artifact of this configuration",
+        "sizes of other/reduced, of no trimmed artifact of this configuration",
+    ),
+    "one without the trimmed program": (
+        "",
+        dump_sizes(Baseline(sizes={("load_and_run", "plain"): 1})),
+        "sizes of load_and_run/plain, of no trimmed artifact",
     ),
 }
 
@@ -522,6 +527,7 @@ def test_a_baseline_that_must_exist_and_does_is_used(tmp_path: Path) -> None:
         ("warn_growth: 1 KiB, max: 1 MiB", "none: there is no b.json", ""),
         ("max: 1 MiB", "none: there is no b.json", ""),
         ("growth: 1 KiB", "", ""),
+        ("growth: 1 KiB", "main at 1a2b", "main at 1a2b has no figure of load_and_run"),
     ],
 )
 def test_the_verdict_warns_of_a_lost_baseline(
