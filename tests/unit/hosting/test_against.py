@@ -136,6 +136,10 @@ def merge_three(project: Project) -> None:
     project.git("revert", "--no-edit", "--mainline", "1", "HEAD")
 
 
+def nothing(_: Project) -> None:
+    pass
+
+
 BRANCHES: dict[str, tuple[Callable[[Project], object], str, int]] = {
     "a remote's branch": (track, "origin/main", 100),
     "a remote": (track, "origin", 100),
@@ -147,6 +151,8 @@ BRANCHES: dict[str, tuple[Callable[[Project], object], str, int]] = {
     "a whole name": (slash, "refs/heads/release/1.2", 100),
     "a branch that was merged": (merge, "main", 50),
     "the commit before a tip": (stale, "main~1", 100),
+    "a space behind it": (nothing, "main ", 100),
+    "a line behind it": (nothing, "main\n", 100),
     "a merge of three": (merge_three, "HEAD~1", 100),
     "a third parent": (merge_three, "HEAD~1^3", 100),
     "a revert": (merge_three, "HEAD", 100),
@@ -187,10 +193,6 @@ def break_sizes(text: str) -> Callable[[Project], object]:
     return change
 
 
-def nothing(_: Project) -> None:
-    pass
-
-
 REFUSED: dict[str, tuple[Callable[[Project], object], str, str, str]] = {
     "an empty name": (nothing, "", "--against: found nothing", "a variable"),
     "a blank name": (nothing, " \n", "--against: found nothing", "a variable"),
@@ -206,15 +208,18 @@ REFUSED: dict[str, tuple[Callable[[Project], object], str, str, str]] = {
     "a range": (nothing, "main..mine", "found no such commit", "name a commit"),
     "all but a commit": (nothing, "^main", "found no such commit", "did you mean main?"),
     "all parents": (nothing, "mine^@", "found no such commit", "did you mean mine?"),
-    "a commit without its parents": (nothing, "mine^!", "found no such commit", "did you mean mine?"),
+    "a commit without its parents": (
+        nothing,
+        "mine^!",
+        "found no such commit",
+        "did you mean mine?",
+    ),
     "a tag of a tree": (tag_tree, "tree", "found no such commit", "name a commit"),
     "a tag of a file": (tag_tree, "file", "found no such commit", "name a commit"),
     "a message that no commit has": (nothing, ":/gone", "found no such commit", "name a commit"),
     "no stash": (nothing, "stash@{0}", "found no such commit", "name a commit"),
     "no upstream": (nothing, "@{u}", "found no such commit", "name a commit"),
     "a parent too many": (nothing, "mine^2", "found no such commit", "did you mean mine?"),
-    "a space behind it": (nothing, "main ", "found no such commit", "name a commit"),
-    "a line behind it": (nothing, "main\n", "found no such commit", "name a commit"),
     "a merge base of two": (nothing, "main...mine", "found no such commit", "name a commit"),
     "a command": (nothing, "$(id)", "found no such commit", "name a commit"),
     "a gone commit": (nothing, "1" * 40, "found no such commit", "name a commit"),

@@ -25,7 +25,8 @@ class Revision(Value):
 
 def resolve(rev: str, ask: Ask, *, config: str) -> Revision:
     """Raises InputError if it names no commit, or none that this branch shares."""
-    if not rev.strip():
+    rev = rev.strip()  # the value of a variable may end in a line
+    if not rev:
         msg = "--against: found nothing, expected a commit"
         raise InputError(msg, hint=f"{_HINT}; a variable that it is from may not be set")
     sha = (ask("rev-parse", "--verify", "--end-of-options", f"{rev}^{{commit}}") or "").strip()
