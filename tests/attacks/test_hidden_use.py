@@ -1,5 +1,6 @@
 """Programs that grow where the count of an iteration, or a peak of memory, does not show it."""
 
+import itertools
 import os
 from collections.abc import Callable
 from dataclasses import replace
@@ -17,7 +18,7 @@ from megtrim.libs.elf.layout import segments
 from megtrim.libs.elf.symbol_table import read_table
 from megtrim.libs.util.process import ProcessRunner
 from megtrim.places.devices.local import LocalFolder, MeasuringFile
-from megtrim.times.counts.stage import CountedProgram, name_all
+from megtrim.times.counts.stage import CountedProgram, find_largest_peak, name_all
 from megtrim.times.counts.system_calls import find_unmapped
 from megtrim.times.counts.use import LARGEST_BYTES, Blocks, find_code, parse_blocks
 from unit.core.verdict.examples import use_rows, work_row
@@ -62,6 +63,7 @@ UNMAPPED = {
     "sockets": WRITTEN,
 }
 PEAKS = ["stack of a thread", "freed by advice", "break", "locked"]
+COIN = [4 << 20, 40 << 20]
 Judges = Callable[[str], tuple[Work, Work]]
 
 
@@ -158,3 +160,10 @@ def test_memory_that_a_peak_shows(tmp_path: Path, way: str) -> None:
     program = build(tmp_path, MEMORY, "gcc")
 
     assert find_peak(tmp_path, program, f"memory: {way}", 1) > 0.99 * MEMORY
+
+
+def test_a_peak_in_every_other_run() -> None:
+    for first in (0, 1):
+        falls = itertools.cycle(COIN[first:] + COIN[:first])
+
+        assert find_largest_peak(lambda falls=falls: next(falls)) == max(COIN)

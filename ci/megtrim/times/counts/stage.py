@@ -304,22 +304,27 @@ def _measure(
         _make_spec(scenario, session, applications.program(scenario, request, done[build]))
         for build in builds.values()
     )
-    peaks: list[int] = []
-    repeats = _REPEATS
     with open_measuring_file(folder) as written:
         timed = device.start_by(find_timer(device), "-o", str(written.path), "-f", "%M")
-        while len(peaks) < repeats:
+
+        def measure() -> int:
             _run(timed, reduced)
-            peaks.append(parse_peak(written.take(LONGEST_PEAK)))
-            if max(peaks) - min(peaks) > VARIES * min(peaks):  # what is seldom shows late
-                repeats = _REPEATS + _MORE_REPEATS
-    figures = {PEAK: max(peaks)}
+            return parse_peak(written.take(LONGEST_PEAK))
+
+        figures = {PEAK: find_largest_peak(measure)}
     if not plain.application:
         # The plain program is asked: what writes it down is not in a trimmed one.
         asked = _ask(plain, session, ("get_static_mem_info", _PLAN))
         with suppress(ProductFailure):  # an engine without it refuses the flag
             figures |= parse_plan(_run(device, asked, _PLAN_FILE))
     return MemoryUse(key=_find_memory_key(scenario, session), figures=figures)
+
+
+def find_largest_peak(measure: Callable[[], int]) -> int:
+    peaks = [measure() for _ in range(_REPEATS)]
+    if max(peaks) - min(peaks) > VARIES * min(peaks):
+        peaks += [measure() for _ in range(_MORE_REPEATS)]
+    return max(peaks)
 
 
 def _make_spec(scenario: Scenario, session: Session, program: Path) -> RunSpec:
