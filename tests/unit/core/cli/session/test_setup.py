@@ -257,6 +257,9 @@ def test_an_earlier_program_that_is_missing_is_a_warning(
         monkeypatch.setattr(stores, "code_digest", lambda: "another")
     printed = io.StringIO()
 
-    assert setup._find_base(Options(out=tmp_path, base=tmp_path), Console(printed)) == {}
+    out = tmp_path / "out"
+    assert setup._find_base(Options(out=out, base=tmp_path), Console(printed)) == {}
     assert message in printed.getvalue()
-    assert setup._find_base(Options(out=tmp_path), Console(printed)) == {}
+    assert setup._find_base(Options(out=out), Console(printed)) == {}
+    with pytest.raises(InputError, match="is the folder that this trim writes into"):
+        setup._find_base(Options(out=tmp_path, base=tmp_path), Console(printed))
