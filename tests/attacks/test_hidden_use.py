@@ -4,6 +4,7 @@ import itertools
 import os
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -166,4 +167,4 @@ def test_a_peak_in_every_other_run() -> None:
     for first in (0, 1):
         falls = itertools.cycle(COIN[first:] + COIN[:first])
 
-        assert find_largest_peak(lambda falls=falls: next(falls)) == max(COIN)
+        assert find_largest_peak(partial(next, falls)) == max(COIN)

@@ -14,6 +14,7 @@ from megtrim.core.checks.invocation import Options
 from megtrim.core.cli.session import setup
 from megtrim.core.trim.results import BuildResult
 from megtrim.libs.util.console import Console
+from megtrim.libs.util.errors import InputError
 from megtrim.libs.util.process import ProcessRunner
 from megtrim.places.compile.toolchains import kinds as toolchain_kinds
 from unit.core.cli.support import Shell
