@@ -85,6 +85,25 @@ def test_attempt_by_a_bad_baseline(arena: Arena, attempt: str) -> None:
         assert arena.gate() != 0
 
 
+def test_a_baseline_without_the_trimmed_program(arena: Arena) -> None:
+    text = dump_sizes(Baseline(sizes={(ARTIFACT, "plain"): 1}))
+    trim_against(arena, text)
+    before = str(arena.folder / "before.json")
+    warnings = arena.verdict()["warnings"]
+    assert any(f"not checked: {before} has no figure of {ARTIFACT}" in each for each in warnings)
+
+    assert arena.trim("--require-baseline", "--baseline", before).rc == 2
+
+
+def test_a_failed_trim_is_repeated_with_its_own_sizes(arena: Arena) -> None:
+    text = dump_sizes(Baseline(sizes={(ARTIFACT, "reduced"): 1}))
+    assert trim_against(arena, text) == 1
+    own = str(arena.project.out / "final/sizes.json")
+
+    assert arena.trim("--baseline", own).rc == 2
+    assert arena.gate() != 0
+
+
 def test_one_byte_too_many(arena: Arena) -> None:
     arena.start("honest")
     size = len(arena.good_program())

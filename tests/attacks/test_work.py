@@ -149,13 +149,13 @@ def native(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return build(tmp_path_factory.mktemp("native"), "gcc")
 
 
-def find_peak(folder: Path, program: Path, way: str) -> int:
+def find_peak(folder: Path, program: Path, way: str, amount: int = MEMORY) -> int:
     device = Local("here", ProcessRunner(os.environ), folder / "runs")
     with open_measuring_file(folder) as written:
         timed = device.start_by(find_timer(device), "-o", str(written.path), "-f", "%M")
         with timed.reserve() as lease, lease.open() as directory:
             directory.put(program, "program")
-            assert directory.run(["program", way, str(MEMORY)], timeout_s=60).rc == 0
+            assert directory.run(["program", way, str(amount)], timeout_s=60).rc == 0
         return parse_peak(written.take(LONGEST_PEAK))
 
 
@@ -220,7 +220,7 @@ LATER_ONES = {
 def steady(*repeats: dict[str, int], later: dict[str, int] | None = None) -> Work:
     counts = [{name: Count(number, 0) for name, number in each.items()} for each in repeats]
     after = {name: Count(number, 0) for name, number in (later or {}).items()}
-    joined = join_repeats("a" * 64, counts, later=after)
+    joined = join_repeats("a" * 64, counts, later=[after] if after else [])
     # Of a real program, what varies is a small part of the functions that run.
     return replace(joined, ran=200)
 

@@ -1,6 +1,7 @@
 """Programs of a few known instructions, counted by the real plugin in the real emulator."""
 
 import os
+import re
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from megtrim.libs.util.errors import InputError
 from megtrim.libs.util.process import ProcessRunner
 from megtrim.places.devices.counting import CountingEmulator
 from megtrim.places.devices.device import DeviceSpec
+from megtrim.times.counts.system_calls import list_numbers
 from megtrim.times.counts.use import LARGEST_BYTES, Blocks, find_code, name_functions, parse_blocks
 
 ARM = """\
@@ -138,3 +140,26 @@ def test_what_is_missing_is_said(tmp_path: Path) -> None:
         emulator(tmp_path, "aarch64", bare).open(),
     ):
         pass
+
+
+_COMPILERS = {
+    "aarch64": "aarch64-linux-gnu-gcc",
+    "x86_64": "gcc",
+    "arm": "arm-linux-gnueabihf-gcc",
+}
+
+
+@pytest.mark.parametrize("machine", _COMPILERS)
+def test_calls_have_the_numbers_of_the_system(tmp_path: Path, machine: str) -> None:
+    """Of each machine, as its C library's headers have them; older headers lack the newest."""
+    known = list_numbers(machine)
+    source = tmp_path / "calls.c"
+    lines = (f"#ifdef SYS_{name}\n{name} = SYS_{name}\n#endif\n" for name in known.values())
+    source.write_text(f"#include <sys/syscall.h>\n{''.join(lines)}", encoding="utf-8")
+    text = ProcessRunner(os.environ).capture(_COMPILERS[machine], "-E", "-P", str(source))
+    found = re.findall(r"^(\w+) = .*?(\d+)\)?$", text, re.MULTILINE)
+
+    assert len(found) > len(known) - 4
+    assert {name: int(number) for name, number in found}.items() <= {
+        (name, number) for number, name in known.items()
+    }

@@ -73,6 +73,9 @@ def leave_sizes(
         remote = ask("config", "--get", "remote.origin.url") or ""
         found = ask_github(revision, options, origin, processes, remote, why=why)
     console.note(f"growth is measured against {found.source}")
+    if revision.sha == origin.commit and _is_of(revision, now, loaded, processes):
+        warning = "what is trimmed is that commit itself, so nothing can have grown"
+        console.warn(f"--against {revision.shown}: {warning}; name the commit before the change")
     if not is_replaceable(options.results / AGAINST_FILE):
         raise refuse(options.results / AGAINST_FILE)
     write_atomically(options.results / AGAINST_FILE, dump_sizes(found))
@@ -88,6 +91,17 @@ def _read_committed(loaded: LoadedConfig, revision: Revision, ask: Ask) -> Basel
         return None
     found = parse_sizes(text, source=f"{committed} of {revision.shown}")
     return replace(found, source=f"{revision.shown}, its {committed}")
+
+
+def _is_of(
+    revision: Revision, now: MadeOf | None, loaded: LoadedConfig, processes: ProcessRunner
+) -> bool:
+    """Whether this trim is made of what the commit holds; in a job, that is taken as given."""
+    top = find_top(loaded.path.parent.resolve(), processes)
+    if now is None or top is None:
+        return True
+    files = CommitFiles(top, revision.sha, processes)
+    return not find_difference(now, now, files.hold(now.files), files.names())
 
 
 def _find_pass(

@@ -120,6 +120,26 @@ def stale(project: Project) -> None:
     write(project.folder / "sizes.json", sizes(7))
 
 
+def tag_tree(project: Project) -> None:
+    project.git("tag", "tree", "main^{tree}")
+    project.git("tag", "file", "main:sizes.json")
+
+
+def merge_three(project: Project) -> None:
+    """An octopus, then its revert: three parents, and the program of before."""
+    for name in ("first", "second"):
+        project.git("checkout", "--quiet", "-b", name, "v1")
+        write(project.folder / name, name)
+        project.commit("add", "--all")
+    project.git("checkout", "--quiet", "mine")
+    project.git("merge", "--quiet", "--no-edit", "first", "second")
+    project.git("revert", "--no-edit", "--mainline", "1", "HEAD")
+
+
+def nothing(_: Project) -> None:
+    pass
+
+
 BRANCHES: dict[str, tuple[Callable[[Project], object], str, int]] = {
     "a remote's branch": (track, "origin/main", 100),
     "a remote": (track, "origin", 100),
@@ -131,6 +151,12 @@ BRANCHES: dict[str, tuple[Callable[[Project], object], str, int]] = {
     "a whole name": (slash, "refs/heads/release/1.2", 100),
     "a branch that was merged": (merge, "main", 50),
     "the commit before a tip": (stale, "main~1", 100),
+    "a space behind it": (nothing, "main ", 100),
+    "a line behind it": (nothing, "main\n", 100),
+    "a merge of three": (merge_three, "HEAD~1", 100),
+    "a third parent": (merge_three, "HEAD~1^3", 100),
+    "a revert": (merge_three, "HEAD", 100),
+    "the branch before": (merge_three, "@{-1}", 100),
     "another file in the tree": (stale, "main", 100),
 }
 
@@ -167,10 +193,6 @@ def break_sizes(text: str) -> Callable[[Project], object]:
     return change
 
 
-def nothing(_: Project) -> None:
-    pass
-
-
 REFUSED: dict[str, tuple[Callable[[Project], object], str, str, str]] = {
     "an empty name": (nothing, "", "--against: found nothing", "a variable"),
     "a blank name": (nothing, " \n", "--against: found nothing", "a variable"),
@@ -184,6 +206,20 @@ REFUSED: dict[str, tuple[Callable[[Project], object], str, str, str]] = {
     "an option": (nothing, "--output=x", "found no such commit", "name a commit"),
     "a file": (nothing, "main:megtrim.yaml", "found no such commit", "name a commit"),
     "a range": (nothing, "main..mine", "found no such commit", "name a commit"),
+    "all but a commit": (nothing, "^main", "found no such commit", "did you mean main?"),
+    "all parents": (nothing, "mine^@", "found no such commit", "did you mean mine?"),
+    "a commit without its parents": (
+        nothing,
+        "mine^!",
+        "found no such commit",
+        "did you mean mine?",
+    ),
+    "a tag of a tree": (tag_tree, "tree", "found no such commit", "name a commit"),
+    "a tag of a file": (tag_tree, "file", "found no such commit", "name a commit"),
+    "a message that no commit has": (nothing, ":/gone", "found no such commit", "name a commit"),
+    "no stash": (nothing, "stash@{0}", "found no such commit", "name a commit"),
+    "no upstream": (nothing, "@{u}", "found no such commit", "name a commit"),
+    "a parent too many": (nothing, "mine^2", "found no such commit", "did you mean mine?"),
     "a merge base of two": (nothing, "main...mine", "found no such commit", "name a commit"),
     "a command": (nothing, "$(id)", "found no such commit", "name a commit"),
     "a gone commit": (nothing, "1" * 40, "found no such commit", "name a commit"),
@@ -306,3 +342,14 @@ def test_what_another_commit_stored_is_not_asked_for(team: GithubTeam) -> None:
 
     with pytest.raises(InputError, match=f"has no sizes of {team.base[:12]}.*{team.first[:12]}"):
         ask_github(revision, Options(against="main"), ORIGIN, processes, remote)
+
+
+@pytest.mark.parametrize("rev", ["HEAD", "mine", "@"])
+def test_a_commit_that_is_compared_with_itself_is_told(project: Project, rev: str) -> None:
+    """Nothing can have grown since, unless something is not committed."""
+    project.find(rev)
+    assert any("what is trimmed is that commit itself" in line for line in project.said)
+    project.said.clear()
+    write(project.folder / "engine/src/add.cpp", "int add() { return 2; }\n")
+    project.find(rev)
+    assert project.said == []

@@ -101,7 +101,7 @@ def dump_sizes(found: Baseline) -> str:
 
 def _strip(use: Use) -> Use:
     """Keep its own figures and what is not known, but not why: a reason may name folders."""
-    memory = replace(use.memory, base_figures={}) if use.memory else None
+    memory = replace(use.memory, base_figures={}, base_unmapped={}) if use.memory else None
     own = {name: work for name, work in use.work.items() if not name.startswith(BASE_PREFIX)}
     unknown = {name: "" for name in use.reasons if not name.startswith(BASE_PREFIX)}
     return replace(use, work=own, memory=memory, reasons=unknown)

@@ -1,13 +1,15 @@
 """What a scenario uses: the work of an iteration, by function, and memory. Values of results.
 
 Work is the difference of two runs that make :data:`LENGTHS` iterations. One run more, of
-:data:`LATER` iterations, shows whether those that follow do more.
+:data:`LATER` iterations, shows whether those that follow do more. Of what the shorter run does
+besides, and of what the system does, only the amount is known: see :class:`Beside`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import field
+from enum import StrEnum
 from functools import reduce
 from typing import Annotated, NamedTuple
 
@@ -47,6 +49,18 @@ class Range(NamedTuple):
     largest: int
 
 
+class Beside(StrEnum):
+    """What no iteration's instructions show."""
+
+    OUTSIDE = "instructions at the start and end"
+    """And of the first iteration what it does more than the second."""
+    OUTSIDE_BYTES = "bytes moved at the start and end"
+    CALLS = "system calls"
+    BYTES = "bytes moved by system calls"
+    LATER_CALLS = f"system calls of iterations {LENGTHS[1] + 1} to {LATER}"
+    LATER_BYTES = f"bytes moved in iterations {LENGTHS[1] + 1} to {LATER}"
+
+
 class Work(Value):
     """Of one program in one scenario; functions that no iteration runs are not listed."""
 
@@ -66,6 +80,10 @@ class Work(Value):
     :data:`LATER`, in all of these together, than as many times what was counted."""
     processes: Number = 0
     """Processes that a run started: what they do is not counted."""
+    beside: Mapping[Beside, Annotated[tuple[Number, Number], Field(min_length=2, max_length=2)]] = (
+        field(default_factory=dict)
+    )
+    """The least and the most of it in any repeat. Of later iterations, what they do more."""
     ran: Number
     """Functions that ran at all."""
 
@@ -76,6 +94,15 @@ class Work(Value):
     @property
     def total(self) -> Count:
         return reduce(Count.plus, self.functions.values(), Count())
+
+
+class Unmapped(StrEnum):
+    """What makes memory that no process has mapped, and that is in no peak then."""
+
+    FILES = "files"
+    """Files in memory that are made, and files that are given a size."""
+    BYTES = "bytes of files"
+    """Written to files, which may be in memory, to pipes and sockets, and sizes that files got."""
 
 
 class MemoryUse(Value):
@@ -89,8 +116,11 @@ class MemoryUse(Value):
     processes: Number = 0
     """Processes that the program started, as the counting emulator saw: their memory is not in the
     peak."""
+    unmapped: Mapping[Unmapped, Number] = field(default_factory=dict)
+    """As the counting emulator saw."""
     base_figures: Mapping[Name, Number] = field(default_factory=dict)
     """Of an earlier commit's program, measured again with this key; not in baselines."""
+    base_unmapped: Mapping[Unmapped, Number] = field(default_factory=dict)
 
 
 class Use(StageResult):

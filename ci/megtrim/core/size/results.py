@@ -7,7 +7,7 @@ from megtrim.core.chain.session import Session, TaskResults, TrimRequest
 from megtrim.core.chain.stage_result import StageResult
 from megtrim.core.checks.check import Check
 from megtrim.core.checks.statuses import CheckKind, CheckStatus
-from megtrim.core.config.problems import Place
+from megtrim.core.config.problems import Place, listing
 from megtrim.core.config.units import PEAK, WORK
 from megtrim.core.size.growth.causes import Cause, CauseNote
 from megtrim.core.size.rows import ArtifactSizes, BudgetRow, budget_checks, name_subject
@@ -32,22 +32,34 @@ class SizeResult(StageResult):
         return InfrastructureFailure.exit_code if lost else EXIT_PASS
 
 
+_MOST_NAMED = 3
 NO_BASELINE = "none: "
 """What stands before the reason why there are no sizes to compare with."""
 
 
 def warn_of_growth(found: SizeResult) -> tuple[str, ...]:
-    """Return a line if growth is limited, and the sizes that it is limited against are missing."""
+    """Return a line if growth is limited, and what it is limited against is missing.
+
+    A limit that fails, or is inconclusive, says so itself.
+    """
     unchecked = [
         row
         for row in found.budgets
-        if row.kind is CheckKind.GROWTH and row.max_bytes is not None and row.used_bytes is None
+        if row.kind is CheckKind.GROWTH
+        and row.status is CheckStatus.SKIPPED
+        and row.max_bytes is not None
+        and row.used_bytes is None
     ]
-    if not unchecked or not found.baseline.startswith(NO_BASELINE):
+    if not unchecked or not found.baseline:
         return ()
-    why = found.baseline.removeprefix(NO_BASELINE)
     limits = count(len(unchecked), "limit")
-    return (f"{limits} of growth not checked: {why}; --require-baseline refuses that",)
+    if found.baseline.startswith(NO_BASELINE):
+        why = found.baseline.removeprefix(NO_BASELINE)
+        return (f"{limits} of growth not checked: {why}; --require-baseline refuses that",)
+    lacking = listing([row.name for row in unchecked[:_MOST_NAMED]])
+    if len(unchecked) > _MOST_NAMED:
+        lacking += f" and {len(unchecked) - _MOST_NAMED} more"
+    return (f"{limits} of growth not checked: {found.baseline} has no figure of {lacking}",)
 
 
 _NOTHING = SizeResult(artifacts=(), budgets=(), baseline="")

@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 
 from megtrim.core.build_spec import REST_SUFFIX, Link, Variant
-from megtrim.core.chain.filenames import BYTE_TABLES_FILE, PASS_FOLDER, SIZES_FILE
+from megtrim.core.chain.filenames import BYTE_TABLES_FILE, FINAL_FOLDER, PASS_FOLDER, SIZES_FILE
 from megtrim.core.chain.graph import (
     LINKED,
     PLAIN,
@@ -334,12 +334,24 @@ def expect_usable_baseline(request: TrimRequest) -> Baseline | None:
     """Return the baseline before anything is built. Raises InputError."""
     chosen = _baseline_file(request)
     found = None
-    if chosen is not None and chosen[0].exists():
+    if chosen is not None:
+        _expect_of_another_run(chosen, request)
+    if chosen is not None and _exists(chosen[0]):
         found = _load_baseline(chosen, request)
     if request.options.require_baseline:
         shown = "" if chosen is None else chosen[1]
         _expect_baseline(found, request.config.artifacts, shown)
     return found
+
+
+def _expect_of_another_run(chosen: tuple[Path, str], request: TrimRequest) -> None:
+    """Refuse what every trim writes, also one that failed: the next one would equal it."""
+    path, shown = chosen
+    final = request.options.results / FINAL_FOLDER
+    if path.resolve().is_relative_to(final.resolve()):
+        msg = f"{shown} is of the last trim into {final.parent}, whether it passed or not"
+        hint = "copy the sizes.json of a run that passed to another place, and name that"
+        raise InputError(msg, hint=hint)
 
 
 def _expect_baseline(found: Baseline | None, artifacts: Collection[str], shown: str) -> None:
@@ -350,9 +362,9 @@ def _expect_baseline(found: Baseline | None, artifacts: Collection[str], shown: 
         why = f"there is no {shown}"
     elif not found.sizes:
         why = f"{shown} has no sizes: {found.source}"
-    elif not {artifact for artifact, _ in found.sizes}.intersection(artifacts):
-        has = listing(sorted({artifact for artifact, _ in found.sizes}))
-        why = f"{shown} has sizes of {has}, of no artifact of this configuration"
+    elif not any((artifact, str(Variant.REDUCED)) in found.sizes for artifact in artifacts):
+        has = listing(sorted(f"{artifact}/{variant}" for artifact, variant in found.sizes))
+        why = f"{shown} has sizes of {has}, of no trimmed artifact of this configuration"
     if why:
         msg = f"--require-baseline: growth cannot be measured, because {why}"
         hint = "bring the sizes.json of a run that passed, or leave --require-baseline out"
@@ -417,4 +429,9 @@ def _baseline_file(request: TrimRequest) -> tuple[Path, str] | None:
 
 
 def _is_there(path: Path, request: TrimRequest) -> bool:
-    return request.options.baseline is None or path.exists()
+    return request.options.baseline is None or _exists(path)
+
+
+def _exists(path: Path) -> bool:
+    """Count a link that leads nowhere, too: someone meant a file, and reading it says what is."""
+    return path.exists() or path.is_symlink()

@@ -13,6 +13,7 @@ from megtrim.core.build_spec import Variant
 from megtrim.core.checks.statuses import CheckKind, CheckStatus
 from megtrim.core.config.performance import MemoryConfig, WorkConfig
 from megtrim.core.config.units import PEAK, WORK
+from megtrim.core.size.beside import find_growth_beside, find_unmapped_growth, with_base
 from megtrim.core.size.breakdown import View, compare_tables
 from megtrim.core.size.byte_table import ByteChange, ByteTable, by_component, list_largest
 from megtrim.core.size.counted import (
@@ -21,6 +22,8 @@ from megtrim.core.size.counted import (
     LENGTHS,
     MEMORY_KEY,
     WORK_KEY,
+    Beside,
+    MemoryUse,
     Range,
     Use,
     Work,
@@ -183,7 +186,9 @@ def _compare_by_plain(
     """
     plain = use.work[Variant.PLAIN]
     trimmed = use.work[Variant.REDUCED]
-    now = replace(plain, later=trimmed.later, processes=trimmed.processes)
+    later = (Beside.LATER_CALLS, Beside.LATER_BYTES)
+    beside = {**plain.beside, **{kind: trimmed.beside.get(kind, (0, 0)) for kind in later}}
+    now = replace(plain, later=trimmed.later, processes=trimmed.processes, beside=beside)
     judged = compare_work(row, now, base, OF_BASE_PLAIN, most, policy=policy)
     added = trimmed.total.instructions - plain.total.instructions
     if judged.status is CheckStatus.PASS and added > most * plain.total.instructions:
@@ -285,6 +290,8 @@ def compare_work(
     note = _find_little(now, known, left_out)
     if not note and limit is not None:
         note = _find_excess(now, known, grown, limit)
+    if not note and most is not None and (more := find_growth_beside(now, known, most)):
+        note = f"growth beyond the limit that the count does not show: {more}"
     if note:
         row = _leave_open(row, note, limited=most is not None, policy=policy)
         return _judge(row, None, limit)
@@ -337,7 +344,7 @@ def _find_excess(now: Work, known: Work, grown: int, limit: int) -> str:
     later = {}
     for name, excess in now.later.items():
         more_later = excess - known.later.get(name, 0)
-        if more_later > 0 and not _waits(_find_range(known, name), limit):
+        if more_later > 0:
             later[name] = more_later
     if sum(later.values()) > limit:
         these = f"iterations {LENGTHS[1] + 1} to {LATER}"
@@ -387,7 +394,7 @@ def _list_memory(
     unknown = missing.get("memory", "")
     again = use.memory.base_figures
     if again and (known is None or known.key != use.memory.key):
-        known = replace(use.memory, figures=again)
+        known = with_base(use.memory)
         source = OF_BASE
     if known is not None and known.key != use.memory.key:
         known = None
@@ -410,15 +417,20 @@ def _list_memory(
             )
             growth_row = _explain_base(growth_row, use, "memory")
         for each in (size_row, growth_row):
-            yield _doubt(each, use, limits.inconclusive) if measure == PEAK else each
+            yield _doubt(each, use, known, limits.inconclusive) if measure == PEAK else each
 
 
-def _doubt(row: BudgetRow, use: Use, policy: Policy) -> BudgetRow:
+def _doubt(row: BudgetRow, use: Use, known: MemoryUse | None, policy: Policy) -> BudgetRow:
     """Return a peak's row with what is not in the peak: it is no pass, if that is known."""
-    processes = use.memory.processes if use.memory else 0
-    if row.status is CheckStatus.PASS and processes:
-        started = count(processes, "process", "processes")
-        note = f"{row.used_text}, and it starts {started}, whose memory is not in that"
+    unseen = ""
+    if row.status is CheckStatus.PASS and use.memory:
+        grows = row.kind is CheckKind.GROWTH
+        unseen = find_unmapped_growth(use.memory, known, row.left_bytes or 0, grows=grows)
+        if use.memory.processes:
+            started = count(use.memory.processes, "process", "processes")
+            unseen = f"it starts {started}, whose memory is not in that"
+    if unseen:
+        note = f"{row.used_text}, and {unseen}"
         open_row = _leave_open(row, note, limited=True, policy=policy)
         return replace(open_row, used_bytes=None, baseline="")
     if unknown := use.reasons.get("processes"):

@@ -2,7 +2,9 @@
  * accessed memory; at the exit it writes both to a file, in the format of counts/use.py. The file is
  * given by its path, out=PATH, and is opened only then: a program may close what it did not open.
  * Counted is all that runs in this process: the program, by the place in its code; what it loads, by
- * file and place; and code that is of no file, as one. Processes that it starts are numbered.
+ * file and place; and code that is of no file, as one. Processes that it starts are numbered, and so
+ * are the calls of the system, with the sums of what they returned and of their second arguments,
+ * which are sizes for some: what the system does is no code of its own.
  * All that it uses of qemu and of the C library is declared here: it needs no header and no library.
  */
 #include <stddef.h>
@@ -46,6 +48,8 @@ void qemu_plugin_register_vcpu_syscall_cb(uint64_t,
                                           void (*)(uint64_t, unsigned, int64_t, uint64_t, uint64_t,
                                                    uint64_t, uint64_t, uint64_t, uint64_t, uint64_t,
                                                    uint64_t));
+void qemu_plugin_register_vcpu_syscall_ret_cb(uint64_t,
+                                              void (*)(uint64_t, unsigned, int64_t, int64_t));
 void qemu_plugin_register_atexit_cb(uint64_t, void (*)(uint64_t, void *), void *);
 uint64_t qemu_plugin_start_code(void);
 uint64_t qemu_plugin_end_code(void);
@@ -55,9 +59,13 @@ int qemu_plugin_version = 1;
 enum { MOST_BLOCKS = 1 << 20, MOST_THREADS = 512, PAGE = 4096, LONGEST = 16 };
 enum { MOST_FILES = 256, LONGEST_NAME = 64, LONGEST_LINE = 4400, LONGEST_PATH = 4096 };
 enum { THE_PROGRAM, NO_FILE, FIRST_FILE };
+enum { MOST_CALLS = 1024 };  /* kinds of them; the last has all that have a larger number */
+static const int64_t LARGEST_RETURN = INT64_C(1) << 31, LARGEST_SIZE = INT64_C(1) << 36;
+/* Beyond are addresses. */
 static struct { uint64_t address, place, instructions, last, crosses; unsigned file; }
     blocks[MOST_BLOCKS];
 static struct counter { uint64_t times, accesses; } *threads[MOST_THREADS];
+static struct { uint64_t times, returned, asked; } calls[MOST_CALLS];
 static uint32_t block_count;
 static char files[MOST_FILES][LONGEST_NAME];
 static unsigned file_count = FIRST_FILE;
@@ -82,9 +90,20 @@ static void count_access(unsigned cpu, uint32_t info, uint64_t address, void *bl
 /* The mapping that was found last, until the next call of the system, which may change it. */
 static struct { uint64_t start, end, offset; unsigned file; } mapping;
 
-static void forget_mapping(uint64_t id, unsigned cpu, int64_t number, uint64_t a, uint64_t b,
-                           uint64_t c, uint64_t d, uint64_t e, uint64_t f, uint64_t g, uint64_t h) {
+static unsigned find_call(int64_t number) {
+    return number < 0 || number >= MOST_CALLS ? MOST_CALLS - 1 : number;
+}
+
+static void note_call(uint64_t id, unsigned cpu, int64_t number, uint64_t a, uint64_t b, uint64_t c,
+                      uint64_t d, uint64_t e, uint64_t f, uint64_t g, uint64_t h) {
     mapping.end = 0;
+    __atomic_fetch_add(&calls[find_call(number)].times, 1, __ATOMIC_RELAXED);
+    if (b < LARGEST_SIZE) __atomic_fetch_add(&calls[find_call(number)].asked, b, __ATOMIC_RELAXED);
+}
+
+static void note_return(uint64_t id, unsigned cpu, int64_t number, int64_t value) {
+    if (value <= 0 || value >= LARGEST_RETURN) return;
+    __atomic_fetch_add(&calls[find_call(number)].returned, value, __ATOMIC_RELAXED);
 }
 
 /* Names are of printable characters; what was removed, or never was a file of its own, is no file. */
@@ -183,6 +202,12 @@ static void write_counts(uint64_t id, void *data) {
         fprintf(file, "\n");
         lines++;
     }
+    for (unsigned number = 0; number < MOST_CALLS; number++) {
+        if (!calls[number].times) continue;
+        fprintf(file, "%x %lu %lu =%lu\n", number, calls[number].times, calls[number].returned,
+                calls[number].asked);
+        lines++;
+    }
     fprintf(file, "%u blocks, %u processes\n", lines, processes);
     fclose(file);
 }
@@ -198,7 +223,8 @@ int qemu_plugin_install(uint64_t id, const void *info, int argc, char **argv) {
     else if (pthread_atfork) pthread_atfork(NULL, note_process, NULL);
     else return 1;
     qemu_plugin_register_vcpu_tb_trans_cb(id, translate);
-    qemu_plugin_register_vcpu_syscall_cb(id, forget_mapping);
+    qemu_plugin_register_vcpu_syscall_cb(id, note_call);
+    qemu_plugin_register_vcpu_syscall_ret_cb(id, note_return);
     qemu_plugin_register_atexit_cb(id, write_counts, NULL);
     return 0;
 }

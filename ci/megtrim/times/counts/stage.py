@@ -26,9 +26,11 @@ from megtrim.core.size.counted import (
     WORK_KEY,
     Count,
     MemoryUse,
+    Unmapped,
     Use,
     Work,
 )
+from megtrim.core.size.use import VARIES
 from megtrim.core.trim.builds import applications
 from megtrim.core.trim.builds.links import locate_named
 from megtrim.core.trim.runs.execution import RunSpec, run_on
@@ -36,17 +38,21 @@ from megtrim.core.trim.runs.scenario_runs import cache_of, make_run_spec, scenar
 from megtrim.engines.megengine.load_and_run.arguments import flags, render_flags, set_flag
 from megtrim.engines.megengine.load_and_run.program import find_dialect
 from megtrim.libs.elf.layout import segments
-from megtrim.libs.elf.symbol_table import read_linked, read_table
+from megtrim.libs.elf.symbol_table import FunctionTable, read_linked, read_table
 from megtrim.libs.programs.exit_status import RunOutcome, ending, error_message
 from megtrim.libs.util.errors import InputError, ProductFailure
 from megtrim.libs.util.shortage import find_shortage
 from megtrim.places.devices.counting import Counting
 from megtrim.places.devices.device import Device
 from megtrim.places.devices.local import Local, open_measuring_file
+from megtrim.times.counts.system_calls import add_up, find_unmapped
 from megtrim.times.counts.use import (
     LARGEST_BYTES,
     LONGEST_PEAK,
+    SYSTEM,
+    Blocks,
     find_code,
+    find_outside,
     join_repeats,
     name_functions,
     parse_blocks,
@@ -98,7 +104,9 @@ def work(task: Task, session: Session, folder: Path) -> Use:
         memory = _measure(scenario, session, folder, _VARIANTS) if config.memory else None
     if memory is not None:
         with _note(reasons, "processes"):
-            memory = replace(memory, processes=_find_processes(scenario, session, works))
+            seen, unmapped = _watch(scenario, session, REDUCED)
+            counted = works[Variant.REDUCED].processes if works else 0
+            memory = replace(memory, processes=max(seen, counted), unmapped=unmapped)
     found = Use(work=works, memory=memory, reasons=reasons)
     if not session.results.done.keys() >= set(_OF_BASE.values()):
         return found
@@ -120,6 +128,9 @@ def _measure_base(scenario: Scenario, session: Session, folder: Path, found: Use
         with _note(reasons, f"{BASE_PREFIX}memory"):
             measured = _measure(scenario, session, folder, _OF_BASE)
             memory = replace(memory, base_figures=measured.figures)
+        with suppress(InputError, ProductFailure):  # "processes" says why, if the same is of now
+            _, unmapped = _watch(scenario, session, BASE_REDUCED)
+            memory = replace(memory, base_unmapped=unmapped)
     return replace(found, work=works, memory=memory, reasons=reasons)
 
 
@@ -183,9 +194,7 @@ def _count(scenario: Scenario, session: Session, builds: Mapping[str, str]) -> d
         for variant, build in builds.items():
             program = CountedProgram(_prepare(scenario, session, done[build], opened))
             # Only the program that ships has a limit.
-            later = program.count_later if variant == Variant.REDUCED else None
-            found = repeat(program.count_iteration, key, later=later)
-            works[variant] = replace(found, processes=program.processes)
+            works[variant] = program.count(key, later=variant == Variant.REDUCED)
     return works
 
 
@@ -196,9 +205,11 @@ def repeat(
     later: Callable[[], Mapping[str, Count]] | None = None,
 ) -> Work:
     repeats = [count() for _ in range(_REPEATS)]
+    seen_later = [later()] if later else []
     if join_repeats(key, repeats).left_out:
         repeats += [count() for _ in range(_MORE_REPEATS)]
-    return join_repeats(key, repeats, later=later() if later else None)
+        seen_later += [later()] if later else []
+    return join_repeats(key, repeats, later=seen_later)
 
 
 class CountedProgram:
@@ -206,13 +217,22 @@ class CountedProgram:
 
     def __init__(self, run: Callable[[int], tuple[Mapping[str, Count], int]]) -> None:
         self._run = run
+        self._shortest: list[Mapping[str, Count]] = []
         self.processes = 0
         """The most that a run has started."""
 
-    def count_iteration(self) -> Mapping[str, Count]:
-        return subtract(self._count(LENGTHS[1]), self._count(LENGTHS[0]))
+    def count(self, key: str, *, later: bool) -> Work:
+        found = repeat(self._count_iteration, key, later=self._count_later if later else None)
+        outside = find_outside(self._shortest, found)
+        return replace(found, processes=self.processes, beside={**found.beside, **outside})
 
-    def count_later(self) -> Mapping[str, Count]:
+    def _count_iteration(self) -> Mapping[str, Count]:
+        long = self._count(LENGTHS[1])
+        short = self._count(LENGTHS[0])
+        self._shortest.append(short)
+        return subtract(long, short)
+
+    def _count_later(self) -> Mapping[str, Count]:
         return subtract(self._count(LATER), self._count(LENGTHS[1]))
 
     def _count(self, iterations: int) -> Mapping[str, Count]:
@@ -233,29 +253,35 @@ def _prepare(
     table = read_table(build.file(named))
     code = find_code(segments(read_linked(path), source=name))
     made = replace(_make_spec(scenario, session, path), dumps=False)
+    machine = session.services.emulators[scenario.cpu_class.name].spec.machine
 
     def run(iterations: int) -> tuple[Mapping[str, Count], int]:
         asked = _ask(made, session, ("warmup_iter", "1"), ("iter", str(iterations)))
         _run(opened.device, asked)
         blocks = parse_blocks(opened.counts.take(LARGEST_BYTES), source=_COUNTS)
-        return name_functions(blocks, table, code), blocks.processes
+        return name_all(blocks, table, code, machine), blocks.processes
 
     return run
 
 
-def _find_processes(scenario: Scenario, session: Session, works: Mapping[str, Work]) -> int:
-    """Return how many the trimmed program starts: GNU time does not see all of their memory."""
-    if counted := works.get(Variant.REDUCED):
-        return counted.processes
-    reduced = session.results.done[REDUCED]
-    program = applications.program(scenario, session.request, reduced)
+def name_all(blocks: Blocks, table: FunctionTable, code: int, machine: str) -> dict[str, Count]:
+    """Return the counts by function, and as :data:`SYSTEM` the calls."""
+    named = name_functions(blocks, table, code)
+    return named | {SYSTEM: add_up(blocks.calls, machine)}
+
+
+def _watch(scenario: Scenario, session: Session, build: str) -> tuple[int, Mapping[Unmapped, int]]:
+    """Return how many processes it starts, and what it makes that GNU time does not see."""
+    done = session.results.done[build]
+    program = applications.program(scenario, session.request, done)
     asked = replace(_make_spec(scenario, session, program), dumps=False)
     if not asked.application:
         asked = _ask(asked, session, ("warmup_iter", "1"), ("iter", "1"))
-    with session.services.emulators[scenario.cpu_class.name].open() as opened:
+    emulator = session.services.emulators[scenario.cpu_class.name]
+    with emulator.open() as opened:
         _run(opened.device, asked)
         blocks = parse_blocks(opened.counts.take(LARGEST_BYTES), source=_COUNTS)
-    return blocks.processes
+    return blocks.processes, find_unmapped(blocks.calls, emulator.spec.machine)
 
 
 def find_timer(device: Device) -> str:
@@ -279,19 +305,27 @@ def _measure(
         _make_spec(scenario, session, applications.program(scenario, request, done[build]))
         for build in builds.values()
     )
-    peaks: list[int] = []
     with open_measuring_file(folder) as written:
         timed = device.start_by(find_timer(device), "-o", str(written.path), "-f", "%M")
-        for _ in range(_REPEATS):
+
+        def measure() -> int:
             _run(timed, reduced)
-            peaks.append(parse_peak(written.take(LONGEST_PEAK)))
-    figures = {PEAK: min(peaks)}
+            return parse_peak(written.take(LONGEST_PEAK))
+
+        figures = {PEAK: find_largest_peak(measure)}
     if not plain.application:
         # The plain program is asked: what writes it down is not in a trimmed one.
         asked = _ask(plain, session, ("get_static_mem_info", _PLAN))
         with suppress(ProductFailure):  # an engine without it refuses the flag
             figures |= parse_plan(_run(device, asked, _PLAN_FILE))
     return MemoryUse(key=_find_memory_key(scenario, session), figures=figures)
+
+
+def find_largest_peak(measure: Callable[[], int]) -> int:
+    peaks = [measure() for _ in range(_REPEATS)]
+    if max(peaks) - min(peaks) > VARIES * min(peaks):
+        peaks += [measure() for _ in range(_MORE_REPEATS)]
+    return max(peaks)
 
 
 def _make_spec(scenario: Scenario, session: Session, program: Path) -> RunSpec:

@@ -14,19 +14,25 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from megtrim.core.config.units import PLANNED
-from megtrim.core.size.counted import LATER, LENGTHS, LONGEST_NAME, Count, Range, Work
+from megtrim.core.size.counted import LATER, LENGTHS, LONGEST_NAME, Beside, Count, Range, Work
 from megtrim.libs.elf.layout import EXECUTABLE, LOADED, Segment
 from megtrim.libs.elf.symbol_table import Function, FunctionTable
 from megtrim.libs.util.errors import InputError
+from megtrim.times.counts.system_calls import SystemCalls
 
 NO_SYMBOL = "[without a symbol]"
+SYSTEM = "[system calls]"
+"""How many a run makes, and in place of accesses the bytes that these move."""
 GENERATED = "[generated code]"
 """Code of no file: what the program itself has written into memory and runs."""
 LARGEST_BYTES = 64 * 1024 * 1024
 """Of what the plugin writes."""
 LONGEST_PEAK = 64
 """Bytes of what GNU time writes."""
-_BLOCK = re.compile(rb"([0-9a-f]{1,16}) ([0-9]{1,18}) ([0-9]{1,18})(?: (-|/[!-~]{1,63}))?")
+_LATER_ONES = LATER - LENGTHS[1]
+_BLOCK = re.compile(
+    rb"([0-9a-f]{1,16}) ([0-9]{1,18}) ([0-9]{1,18})(?: (-|=[0-9]{1,18}|/[!-~]{1,63}))?"
+)
 _END = re.compile(rb"([0-9]{1,7}) blocks, ([0-9]{1,9}) processes")
 _KIB = re.compile(rb"([0-9]{1,12})\n")
 _ADDRESS = re.compile("[0-9]{1,15}")
@@ -41,6 +47,8 @@ class Blocks(NamedTuple):
     """Of libraries, by file, and :data:`GENERATED`."""
     processes: int
     """That the program started: what they do is not counted."""
+    calls: Mapping[int, SystemCalls]
+    """By number."""
 
 
 def parse_blocks(data: bytes, *, source: str) -> Blocks:
@@ -48,8 +56,9 @@ def parse_blocks(data: bytes, *, source: str) -> Blocks:
 
     ``PLACE INSTRUCTIONS ACCESSES``, a block a line, the place in hexadecimal: from the program's
     first byte of code, or in the file that is named at the end of the line, ``/libc.so.6``; ``-``
-    there is code of no file. The last line has the number of lines, and of processes that the
-    program started. Raises InputError.
+    there is code of no file. With ``=ASKED`` at the end, PLACE is the number of a system call, and
+    the others are those of :class:`SystemCalls`. The last line has the number of lines, and of
+    processes that the program started. Raises InputError.
     """
     if not data:
         msg = (
@@ -65,14 +74,18 @@ def parse_blocks(data: bytes, *, source: str) -> Blocks:
         raise InputError(msg, hint="count it again")
     program: list[tuple[int, Count]] = []
     others: defaultdict[str, Count] = defaultdict(Count)
+    calls: dict[int, SystemCalls] = {}
     for place, instructions, accesses, file in (each.groups() for each in found if each):
         count = Count(int(instructions), int(accesses))
         if file is None:
             program.append((int(place, 16), count))
             continue
+        if file.startswith(b"="):
+            calls[int(place, 16)] = SystemCalls(*count, asked=int(file[1:]))
+            continue
         name = GENERATED if file == b"-" else file[1:].decode()
         others[name] = others[name].plus(count)
-    return Blocks(program=tuple(program), others=others, processes=int(end[2]))
+    return Blocks(program=tuple(program), others=others, processes=int(end[2]), calls=calls)
 
 
 def find_code(segments: Iterable[Segment]) -> int:
@@ -110,14 +123,13 @@ def join_repeats(
     key: str,
     repeats: Sequence[Mapping[str, Count]],
     *,
-    later: Mapping[str, Count] | None = None,
-    processes: int = 0,
+    later: Sequence[Mapping[str, Count]] = (),
 ) -> Work:
     """``repeats``: what :func:`subtract` returned, of at least two pairs of runs.
 
-    ``later``: what it returned of the run with :data:`LATER` iterations and a shorter one of them.
+    ``later``: what it returned of runs with :data:`LATER` iterations and a shorter one of them.
     """
-    every = sorted(set().union(*repeats))
+    every = sorted(set().union(*repeats) - {SYSTEM})
     seen = {name: {each.get(name, Count()) for each in repeats} for name in every}
     # Less work by more iterations is waiting, too, however often it repeats.
     steady: dict[str, Count] = {}
@@ -137,26 +149,70 @@ def join_repeats(
         key=key,
         functions={name: count for name, count in steady.items() if any(count)},
         varying=varying,
-        later=_find_later(later or {}, steady, varying),
-        processes=processes,
+        later=_find_later(later, steady, varying),
+        beside=_find_calls(repeats, later),
         ran=len(every),
     )
 
 
 def _find_later(
-    later: Mapping[str, Count], steady: Mapping[str, Count], varying: Mapping[str, Range]
+    later: Sequence[Mapping[str, Count]],
+    steady: Mapping[str, Count],
+    varying: Mapping[str, Range],
 ) -> dict[str, int]:
     """Return by how much functions do more than they were counted with; what varies, at most."""
-    iterations = LATER - LENGTHS[1]
     more: dict[str, int] = {}
-    for name, found in later.items():
+    for name in sorted(set().union(*later) - {SYSTEM}):
+        found = min(each.get(name, Count()).instructions for each in later)
         counted = steady.get(name, Count()).instructions
         if name in varying:
             counted = varying[name].largest
-        excess = found.instructions - iterations * counted
+        excess = found - _LATER_ONES * counted
         if excess > 0:
             more[name] = excess
     return more
+
+
+def _find_calls(
+    repeats: Sequence[Mapping[str, Count]], later: Sequence[Mapping[str, Count]]
+) -> dict[Beside, Range]:
+    counts = [each.get(SYSTEM, Count()) for each in repeats]
+    calls = _find_range(count.instructions for count in counts)
+    moved = _find_range(count.accesses for count in counts)
+    found = {Beside.CALLS: calls, Beside.BYTES: moved}
+    if later:
+        after = [each.get(SYSTEM, Count()) for each in later]
+        more_calls = min(count.instructions for count in after) - _LATER_ONES * calls.largest
+        more_moved = min(count.accesses for count in after) - _LATER_ONES * moved.largest
+        found[Beside.LATER_CALLS] = _find_range([more_calls])
+        found[Beside.LATER_BYTES] = _find_range([more_moved])
+    return {kind: each for kind, each in found.items() if any(each)}
+
+
+def _find_range(counts: Iterable[int]) -> Range:
+    found = [max(0, count) for count in counts]
+    return Range(smallest=min(found), largest=max(found))
+
+
+def find_outside(runs: Sequence[Mapping[str, Count]], counted: Work) -> dict[Beside, Range]:
+    """Return what the shorter runs do besides the one iteration that was counted."""
+    smallest = 0
+    largest = 0
+    for name in sorted(set().union(*runs) - {SYSTEM}):
+        each = [run.get(name, Count()).instructions for run in runs]
+        iteration = counted.functions.get(name, (0, 0))[0]
+        if name in counted.varying:
+            iteration = counted.varying[name][0]
+        smallest += max(0, min(each) - iteration)
+        largest += max(0, max(each) - iteration)
+    moved = counted.beside.get(Beside.BYTES, (0, 0))[0]
+    found = {
+        Beside.OUTSIDE: Range(smallest, largest),
+        Beside.OUTSIDE_BYTES: _find_range(
+            run.get(SYSTEM, Count()).accesses - moved for run in runs
+        ),
+    }
+    return {kind: each for kind, each in found.items() if any(each)}
 
 
 def parse_peak(data: bytes) -> int:

@@ -483,7 +483,12 @@ LOST = {
     "another program's": (
         "",
         dump_sizes(Baseline(sizes={("other", "reduced"): 1})),
-        "sizes of other, of no artifact of this configuration",
+        "sizes of other/reduced, of no trimmed artifact of this configuration",
+    ),
+    "one without the trimmed program": (
+        "",
+        dump_sizes(Baseline(sizes={("load_and_run", "plain"): 1})),
+        "sizes of load_and_run/plain, of no trimmed artifact",
     ),
 }
 
@@ -505,6 +510,20 @@ def test_a_baseline_that_must_exist_does_or_nothing_is_built(tmp_path: Path, wha
         size.expect_usable_baseline(asked)
 
 
+@pytest.mark.parametrize("linked", [False, True])
+def test_what_the_last_trim_left_is_no_baseline(tmp_path: Path, linked: bool) -> None:
+    """It is of a run that failed, too: repeated, that run would be compared with itself."""
+    now, _, _ = opened(tmp_path)
+    given = now.request.options.results / "final/sizes.json"
+    if linked:
+        given = tmp_path / "link.json"
+        given.symlink_to(now.request.options.results / "final/sizes.json")
+    request = changed(now, baseline=given).request
+
+    with pytest.raises(InputError, match=r"is of the last trim into .*, whether it passed or not"):
+        size.expect_usable_baseline(request)
+
+
 def test_a_baseline_that_must_exist_and_does_is_used(tmp_path: Path) -> None:
     given = baseline(tmp_path / "given.json", reduced=1)
     now, _, _ = opened(tmp_path, baseline=given, require_baseline=True)
@@ -522,6 +541,7 @@ def test_a_baseline_that_must_exist_and_does_is_used(tmp_path: Path) -> None:
         ("warn_growth: 1 KiB, max: 1 MiB", "none: there is no b.json", ""),
         ("max: 1 MiB", "none: there is no b.json", ""),
         ("growth: 1 KiB", "", ""),
+        ("growth: 1 KiB", "main at 1a2b", "main at 1a2b has no figure of load_and_run"),
     ],
 )
 def test_the_verdict_warns_of_a_lost_baseline(

@@ -12,6 +12,7 @@ from megtrim.core.size.use import OF_BASE_PLAIN, list_under_other_conditions
 from megtrim.core.verdict.join import join
 from megtrim.libs.elf.symbol_table import Function, FunctionTable
 from megtrim.libs.util.errors import InputError
+from megtrim.times.counts.system_calls import SystemCalls
 from megtrim.times.counts.use import (
     GENERATED,
     NO_SYMBOL,
@@ -147,7 +148,7 @@ def test_what_later_iterations_do_more_is_kept(
     repeats = [{"conv": Count(40, 0), "seldom": Count(n, 0)} for n in (0, 1)]
     counts = {name: Count(number, 0) for name, number in later.items()}
 
-    assert join_repeats("a" * 64, repeats, later=counts).later == expected
+    assert join_repeats("a" * 64, repeats, later=[counts]).later == expected
 
 
 TABLE = FunctionTable(
@@ -183,18 +184,21 @@ TABLE = FunctionTable(
 def test_a_block_is_of_the_function_that_it_begins_in(offset: int, name: str) -> None:
     one = Count(3, 1)
 
-    blocks = Blocks(program=((offset, one), (offset, one)), others={"libc.so.6": one}, processes=0)
+    blocks = Blocks(
+        program=((offset, one), (offset, one)), others={"libc.so.6": one}, processes=0, calls={}
+    )
     assert name_functions(blocks, TABLE, 0xFF0) == {name: Count(6, 2), "libc.so.6": one}
 
 
 def test_blocks_are_read_as_the_plugin_writes_them() -> None:
     own = b"0 12 3\nff0 1 0\n0 12 3\n"
-    others = b"0 7 1 -\n9ac 5 0 /libc.so.6\n9ac 5 1 /libc.so.6\n0 1 0 -\n"
+    others = b"0 7 1 -\n9ac 5 0 /libc.so.6\n9ac 5 1 /libc.so.6\n0 1 0 -\n40 3 70 =5\n"
 
-    assert parse_blocks(own + others + b"7 blocks, 2 processes\n", source="counts") == Blocks(
+    assert parse_blocks(own + others + b"8 blocks, 2 processes\n", source="counts") == Blocks(
         program=((0, Count(12, 3)), (0xFF0, Count(1, 0)), (0, Count(12, 3))),
         others={GENERATED: Count(8, 1), "libc.so.6": Count(10, 1)},
         processes=2,
+        calls={64: SystemCalls(times=3, returned=70, asked=5)},
     )
 
 

@@ -1,5 +1,6 @@
 """The commit that ``--against REV`` is about: of a branch, where this one left it."""
 
+import re
 from collections.abc import Callable
 
 from megtrim.core.config.problems import closest
@@ -11,6 +12,7 @@ Ask = Callable[..., str | None]
 _HINT = "name a commit, tag or branch, such as origin/main"
 _SHALLOW_HINT = "this clone is shallow: `git fetch --unshallow` brings the rest of its history"
 _MOST_SHOWN = 80
+_SHA = re.compile(r"[0-9a-f]{40,64}")
 
 
 class Revision(Value):
@@ -23,11 +25,12 @@ class Revision(Value):
 
 def resolve(rev: str, ask: Ask, *, config: str) -> Revision:
     """Raises InputError if it names no commit, or none that this branch shares."""
-    if not rev.strip():
+    rev = rev.strip()  # the value of a variable may end in a line
+    if not rev:
         msg = "--against: found nothing, expected a commit"
         raise InputError(msg, hint=f"{_HINT}; a variable that it is from may not be set")
     sha = (ask("rev-parse", "--verify", "--end-of-options", f"{rev}^{{commit}}") or "").strip()
-    if not sha:
+    if not _SHA.fullmatch(sha):  # a range has more than one, or one that is left out
         msg = f"--against {one_line(rev)}: found no such commit in the repository of {config}"
         raise InputError(msg, hint=_suggest(rev, ask))
     name = one_line(rev, most=_MOST_SHOWN)
@@ -75,7 +78,7 @@ def _is_shallow(ask: Ask) -> bool:
 
 def _suggest(rev: str, ask: Ask) -> str:
     listed = ask("for-each-ref", "--format=%(refname:lstrip=2)") or ""
-    names = listed.split()
+    names = [name for name in listed.split() if name != rev]  # which is a tag of no commit
     remote = next((name for name in names if name.endswith(f"/{rev}")), "")
     if meant := remote or closest(rev, names):
         return f"did you mean {meant}?"
