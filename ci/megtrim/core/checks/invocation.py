@@ -181,8 +181,8 @@ _SUGGESTIONS: Mapping[ScenarioKind, str] = {
 
 def suggest_accepting(invocation: Invocation) -> str:
     return (
-        f"trace it again and accept that with {invocation.accept()}, "
-        f"then commit {invocation.keep_set}; the trace-refresh workflow proposes the same"
+        f"trace it again and accept that with `{invocation.accept()}`, "
+        f"then commit `{invocation.keep_set}`; the trace-refresh workflow proposes the same"
     )
 
 
