@@ -62,7 +62,6 @@ from megtrim.libs.render.markup import (
 )
 from megtrim.libs.util.errors import EXIT_PASS
 from megtrim.libs.util.value import Value
-from megtrim.libs.util.wording import count
 
 T = TypeVar("T")
 
@@ -136,31 +135,13 @@ def _name_origin(origin: Origin, links: Links) -> str:
 
 
 def _parts(verdict: Verdict, links: Links, *, measured: bool) -> Iterator[tuple[str, str]]:
-    found = list_findings(verdict)
-    findings = [each for each in found if not _is_quiet(each.first)]
     yield "verdict", _opening(verdict, links)
-    # A size within its budget would be a green line above a failure.
-    sizes_first = not findings or findings[0].is_of_sizes
-    worst = findings[:1]
-    if verdict.artifacts and sizes_first:
-        yield from _sizes(verdict)
-    for finding in worst:
-        yield "check", describe_finding(finding, verdict)
-    if verdict.artifacts and not sizes_first:
-        yield from _sizes(verdict)
-    for finding in findings[1:_MOST_FINDINGS]:
-        yield "check", f"{_title(finding)}\n\n{describe_finding(finding, verdict)}"
-    if findings[_MOST_FINDINGS:]:
-        yield "further checks", _further(findings[_MOST_FINDINGS:])
-    yield from (("budgets", part) for part in budgets.markdown(verdict))
+    yield from _decide(verdict)
     times = find_times(verdict)
     if times is not None:
         tables, performance = times
         yield "times in short", tables.markdown_summary(performance)
-    if devices := _devices(verdict):
-        yield "devices", devices
-        if found and not findings and found[0].first.hint:
-            yield "devices", f"**What to do:** {prose_with_code(found[0].first.hint)}."
+    yield from _devices(verdict)
     if verdict.warnings:
         yield "warnings", _list("Warnings", verdict.warnings, prose)
     if verdict.artifacts:
@@ -169,7 +150,6 @@ def _parts(verdict: Verdict, links: Links, *, measured: bool) -> Iterator[tuple[
     if verdict.scenarios:
         yield "scenarios", scenarios(verdict)
     if times is not None:
-        tables, performance = times
         yield from (("times", part) for part in tables.markdown(performance))
     if measured and verdict.neighbours:
         yield "neighbours", neighbours.markdown(verdict.neighbours)
@@ -177,8 +157,27 @@ def _parts(verdict: Verdict, links: Links, *, measured: bool) -> Iterator[tuple[
     yield "engine, toolchain and devices", identity(verdict)
 
 
+def _decide(verdict: Verdict) -> Iterator[tuple[str, str]]:
+    """Yield what keeps it from passing, sizes and budgets."""
+    findings = [each for each in list_findings(verdict) if not _is_quiet(each.first)]
+    # A size within its budget would be a green line above a failure.
+    sizes_first = not findings or findings[0].is_of_sizes
+    if sizes_first:
+        yield from _sizes(verdict)
+    for finding in findings[:1]:
+        yield "check", describe_finding(finding, verdict)
+    if not sizes_first:
+        yield from _sizes(verdict)
+    for finding in findings[1:_MOST_FINDINGS]:
+        yield "check", f"{_title(finding)}\n\n{describe_finding(finding, verdict)}"
+    if findings[_MOST_FINDINGS:]:
+        yield "further checks", _further(findings[_MOST_FINDINGS:])
+    yield from (("budgets", part) for part in budgets.markdown(verdict))
+
+
 def _sizes(verdict: Verdict) -> Iterator[tuple[str, str]]:
-    yield "table of sizes", sizes.table(verdict)
+    if shown := sizes.table(verdict):
+        yield "table of sizes", shown
     if why := sizes.explain_changes(verdict):
         yield "why sizes changed", why
     yield from (("price of what came in", part) for part in sizes.list_prices(verdict))
@@ -308,7 +307,7 @@ def _is_quiet(check: Check) -> bool:
     return check.kind is CheckKind.DEVICE and check.status in _QUIET_ON_DEVICES
 
 
-def _devices(verdict: Verdict) -> str:
+def _devices(verdict: Verdict) -> Iterator[tuple[str, str]]:
     by_text: dict[tuple[CheckStatus, str], list[str]] = {}
     for status in _QUIET_ON_DEVICES:
         for check in verdict.checks:
@@ -320,7 +319,11 @@ def _devices(verdict: Verdict) -> str:
         scenarios = code(of[0]) if len(of) == 1 else f"{group_digits(len(of))} scenarios"
         return f"{CHECK_SIGNS[status]}: {prose(text)} ({scenarios})"
 
-    return _list("Devices", list(by_text.items()), line) if by_text else ""
+    if by_text:
+        yield "devices", _list("Devices", list(by_text.items()), line)
+    worst = list_findings(verdict)[:1]
+    if worst and _is_quiet(worst[0].first) and worst[0].first.hint:
+        yield "devices", f"**What to do:** {prose_with_code(worst[0].first.hint)}."
 
 
 def _list(title: str, items: Sequence[T], line: Callable[[T], str]) -> str:

@@ -116,6 +116,16 @@ def describe_outcome(verdict: Verdict, marks: Marks = PLAIN) -> str:
     return f"{shown}{marks.prose(said)}{others}"
 
 
+def describe_check(check: Check, verdict: Verdict) -> str:
+    """Say what one check that did not pass saw, as :func:`describe_outcome` does."""
+    lacking = (each.missing_regions for each in verdict.scenarios if each.id == check.subject)
+    missing = next(lacking, ()) if check.kind in _OF_SCENARIOS else ()
+    if not (missing or check.kind in _OF_BUDGETS):
+        return one_line(f"{check.subject}: {check.text}")
+    seen = _describe_finding(Finding(checks=(check,), missing=missing), verdict)
+    return one_line(f"{seen.name}{seen.joint if seen.name else ''}{seen.text}")
+
+
 class _Outcome(NamedTuple):
     text: str
     name: str = ""

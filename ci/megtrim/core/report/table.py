@@ -54,7 +54,7 @@ def render_urgent(checks: Iterable[Check]) -> list[str]:
         lines.append(f"  {check.status}: {one_line(check.id)}: {one_line(check.text)}")
         for label, text in (
             ("what to do", one_line(check.hint, limit=_HINT_LIMIT)),
-            ("to see it again", command(check.reproduce)),
+            ("to reproduce", command(check.reproduce)),
         ):
             if text and text not in printed:
                 lines.append(f"    {label}: {text}")

@@ -71,8 +71,8 @@ def render_joint(project: str, config: str, reports: Sequence[ToolchainReport]) 
     word = worst.sign.partition(" ")[2]
     parts = [f"## {_describe_all(reports)}", f"megtrim: {word} for {code(project)}{of}"]
     rows = list(_rows(reports))
-    names = {row[-1] for row in rows}
-    columns = len(_HEAD) if len(names) > 1 else len(_HEAD) - 1
+    artifacts = {row[-1] for row in rows}
+    columns = len(_HEAD) if len(artifacts) > 1 else len(_HEAD) - 1
     parts.append(bounded_table(_HEAD[:columns], rows, lambda row: row[:columns]))
     if worst.verdict is not None and (findings := list_findings(worst.verdict)):
         parts.append(f"{code(worst.name)}: {describe_finding(findings[0], worst.verdict)}")

@@ -236,4 +236,4 @@ def _reproduce(rows: tuple[Row, ...], record: RegressionRecord) -> Iterator[str]
             commands.append(text)
     if commands:
         text = "\n".join([*prepare, *commands[:_MOST_COMMANDS]])
-        yield f"### To see it again\n\n{block(text, limit=5 * _LONGEST_COMMAND)}"
+        yield f"### To reproduce\n\n{block(text, limit=5 * _LONGEST_COMMAND)}"

@@ -349,7 +349,7 @@ SUMMARY = """\
   reduced  138,208  pass
 verdict: fail. app: one of the outputs is another one than that of the plain build
   fail: parity:m: it differs
-    to see it again: megtrim verify --config megtrim.yaml --scenario m/default@any --again
+    to reproduce: megtrim verify --config megtrim.yaml --scenario m/default@any --again
   warning: pass me by
 """
 

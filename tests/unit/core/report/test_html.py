@@ -187,8 +187,8 @@ fail · camera-app · megtrim megtrim / camera-app / megtrim.yaml megtrim 1.0.0,
 commit 5d0c2b7e9f1a of 2027-01-30 09:41 UTC Fail 4 checks failed, load_and_run: 37.5 MiB → 2.9 MiB \
 (7.6% of plain), 1 of 3 scenarios verified, 149 of 900 regions kept At least one check failed.
 Tightest budget 112 KiB too many of 2.8 MiB
-To look at fail trap:{TUNED} trapped: 2 regions that it needs were not kept What to do if it is
-To see it again {trapped().reproduce} Details model: resnet18-s arguments: --cpu
+Needs attention fail trap:{TUNED} trapped: 2 regions that it needs were not kept What to do if it is
+To reproduce {trapped().reproduce} Details model: resnet18-s arguments: --cpu
 configured in megtrim.yaml, line 22 · the scenario
 warnings the engine's checkout has changes
 parity {MOBILENET} 1 of 1 outputs differs: run0-var178 by up to 0.0125 qemu-arm64 (qemu, cpu \
@@ -262,7 +262,7 @@ def test_tags_are_ordered_by_what_was_kept() -> None:
 
     assert kept == sorted((use.kept for use in regions().by_tag), reverse=True)
     assert len(kept) == 10
-    absent = ("To look at", "measured", "Crash", "Growth is", "Prices", "What changed")
+    absent = ("Needs attention", "measured", "Crash", "Growth is", "Prices", "What changed")
     shown = page.text.rpartition("Words")[0]
     assert [each for each in (*absent, "Where the bytes are") if each in shown] == []
     assert "most held" not in Page(html.render(by_committed())).text

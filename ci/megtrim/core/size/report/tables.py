@@ -1,7 +1,7 @@
 """Sizes in words, for all reports, and as tables for the comment. Pure."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from megtrim.core.checks.statuses import CHECK_SIGNS, CheckKind, CheckStatus
