@@ -150,6 +150,7 @@ def _parts(verdict: Verdict, links: Links, *, measured: bool) -> Iterator[tuple[
     if verdict.scenarios:
         yield "scenarios", scenarios(verdict)
     if times is not None:
+        tables, performance = times
         yield from (("times", part) for part in tables.markdown(performance))
     if measured and verdict.neighbours:
         yield "neighbours", neighbours.markdown(verdict.neighbours)

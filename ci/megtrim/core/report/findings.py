@@ -16,6 +16,7 @@ from megtrim.core.checks.statuses import (
     VerdictKind,
 )
 from megtrim.core.config.units import format_bytes, format_growth
+from megtrim.core.size.report.budgets import describe_measured
 from megtrim.core.size.report.tables import PLAIN, Marks
 from megtrim.core.size.rows import BudgetRow, name_subject
 from megtrim.core.verdict.model import Verdict
@@ -173,7 +174,9 @@ def _describe_finding(finding: Finding, verdict: Verdict) -> _Outcome:
     check = finding.first
     rows = [row for row in verdict.budgets if row.check_id == check.id]
     if finding.is_of_sizes and rows:
-        return _Outcome(describe_limit(rows[0], verdict), rows[0].name)
+        measured = describe_measured(rows[0])
+        of = f"{measured}: " if measured else ""
+        return _Outcome(f"{of}{describe_limit(rows[0], verdict)}", rows[0].artifact)
     if not finding.is_of_scenarios or not verdict.scenarios:
         return _Outcome(check.text, check.subject, ": ")
     affected = len(finding.subjects)

@@ -350,20 +350,46 @@ def test_the_fold_shows_what_is_left_of_each_limit() -> None:
     assert last == "  load_and_run section .text: waived: the depth model (Ann)"
     (bare,) = budgets.markdown(judged(budget(max_bytes=0, status=CheckStatus.FAIL), first))
     assert "<summary>Budgets: 0 of 1 kept</summary>" in bare
-    assert "| growth | no baseline | 0 B |  |  |" in bare
+    assert "| ◽ skipped | growth | no baseline | 0 B |" in bare
     rows = [line for line in fold.splitlines() if line.startswith("| `")]
+    text = "| `load_and_run` | section .text"
     assert rows == [
-        "| `load_and_run` | size | 2.5 MiB | 2.8 MiB | 236 KiB | 8.4% | ✅ pass |  |",
-        "| `load_and_run` | growth | +1 KiB | 16 KiB | 15 KiB | 93.8% | ✅ pass |  |",
+        "| `load_and_run` |  | ✅ pass | size | 2.5 MiB | 2.8 MiB | 236 KiB | 8.4% |  |  |",
+        "| `load_and_run` |  | ✅ pass | growth | +1 KiB | 16 KiB | 15 KiB | 93.8% |  |  |",
         (
-            "| `load_and_run section .text` | size, warns | 2.0 MiB | 1.9 MiB | -100 KiB | -5.3% "
-            "| ◽ skipped | runtime team |"
+            f"{text} | ◽ skipped | size, warns | 2.0 MiB | 1.9 MiB | -100 KiB | -5.3% |  "
+            "| runtime team |"
         ),
         (
-            "| `load_and_run section .text` | growth | +20 KiB | 16 KiB | -4 KiB | -25.0% "
-            "| ✅ pass, waived: the depth model (Ann) |  |"
+            f"{text} | ✅ pass | growth | +20 KiB | 16 KiB | -4 KiB | -25.0% "
+            "| the depth model (Ann) |  |"
         ),
     ]
+
+
+def test_what_is_exceeded_comes_first_and_what_has_no_baseline_is_one_line() -> None:
+    unknown = growth(artifact="b", used_bytes=None, status=CheckStatus.SKIPPED)
+    lines = budgets.text(judged(budget(), growth(status=CheckStatus.FAIL), unknown)).splitlines()
+
+    assert [line.split()[1] for line in lines[3:5]] == ["fail", "pass"]
+    assert lines[5] == "  1 limit of growth not checked: there is no baseline"
+
+
+@pytest.mark.parametrize(
+    ("variant", "measure", "shown"),
+    [
+        ("reduced", "", ""),
+        ("plain", "", "untrimmed"),
+        ("reduced", "section .text", "section .text"),
+        ("plain", "section .text", "section .text, untrimmed"),
+        ("reduced", "work", "instructions, trimmed"),
+        ("plain", "work", "instructions, untrimmed"),
+        ("reduced", "peak memory", "peak memory, trimmed"),
+    ],
+)
+def test_what_a_budget_is_of_is_no_claim(variant: str, measure: str, shown: str) -> None:
+    """ "Reduced work" would read as less work."""
+    assert budgets.describe_measured(budget(variant=variant, measure=measure)) == shown
 
 
 @pytest.mark.parametrize(
