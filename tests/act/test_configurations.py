@@ -203,7 +203,8 @@ def test_a_comment_says_by_how_much_memory_grew(changed: Chapter) -> None:
     assert (grown["artifact"], grown["status"]) == ("tiny-mobile/default@desk", "fail")
     assert abs(grown["used_bytes"] - GROWN_BYTES) < GROWN_BYTES / 10
     (body,) = (each["body"] for each in changed.comments if "(`android/" in each["body"])
-    said = f"`tiny-mobile/default@desk` peak memory, trimmed: {format_growth(grown['used_bytes'])} since "
+    memory = "`tiny-mobile/default@desk` peak memory, trimmed"
+    said = f"{memory}: {format_growth(grown['used_bytes'])} since "
     assert f"### Instructions and memory that changed\n\n- {said}" in body
 
 

@@ -10,7 +10,7 @@ import click
 
 from megtrim.core import stages
 from megtrim.core.chain import final
-from megtrim.core.chain.filenames import VERDICT_FILE
+from megtrim.core.chain.filenames import PAGE_FILE, VERDICT_FILE
 from megtrim.core.chain.graph import (
     REPORT,
     VERDICT,
@@ -67,8 +67,7 @@ _IDLE: dict[Stage, tuple[str, str, tuple[str, ...]]] = {
 """Why a stage has no task, what to do, and the command for that."""
 
 
-_PAGE = "index.html"
-FORMS = {"junit": "junit.xml", "markdown": "report.md", "html": _PAGE}
+FORMS = {"junit": "junit.xml", "markdown": "report.md", "html": PAGE_FILE}
 
 
 def execute(options: Options, stage: Stage) -> int:
@@ -151,7 +150,7 @@ def _say_passed(session: Session) -> list[str]:
     verdict = read_made_verdict(session)
     if verdict is None or verdict.verdict is not VerdictKind.PASS or verdict.warnings:
         return []
-    said = f"{verdict.verdict}. {verdict.headline}: {session.request.final}/{_PAGE}"
+    said = f"{verdict.verdict}. {verdict.headline}: {session.request.final}/{PAGE_FILE}"
     following = [f"next: {verdict.next}"] if verdict.next else []
     return [one_line(f"everything is up to date: {said}"), *following]
 
@@ -161,7 +160,7 @@ def _list_left(session: Session) -> dict[str, str | list[str]]:
     if verdict is None or REPORT not in session.results.done:
         return {}
     following = {"next": verdict.next} if verdict.next else {}
-    page = f"{session.request.final}/{_PAGE}"
+    page = f"{session.request.final}/{PAGE_FILE}"
     return {"program": [*verdict.programs], "report": page, **following}
 
 
@@ -196,7 +195,7 @@ def _as_text(session: Session, stage: Stage, wanted: Sequence[Task], *, leaves: 
         lines += table.render_urgent(tuple(budget_checks_of(session)))
     for folder in session.results.done.values():
         if folder.stage == stage and not leaves:
-            page = folder.path / _PAGE
+            page = folder.path / PAGE_FILE
             lines.append(f"{folder.name}: {page if page.exists() else folder.path}")
     return "\n".join(lines)
 

@@ -204,7 +204,8 @@ def find_next_step(verdict: Verdict) -> NextStep:
     if findings:
         first = findings[0].first
         return NextStep(text=first.text, command=first.reproduce, label="To reproduce")
-    return NextStep(text="nothing: it can be merged")
+    merges = " before it is merged" if verdict.origin.pull_request else ""
+    return NextStep(text=f"nothing has to be done{merges}")
 
 
 def describe_finding(finding: Finding, verdict: Verdict) -> tuple[str, ...]:

@@ -153,7 +153,8 @@ for (const map of document.querySelectorAll(".map")) {
     const head = node.inside.length > 0;
     const { width, height } = tile;
     const said = describe(node);
-    const made = element("svg", head ? { ...tile, tabindex: 0, role: "button", "aria-label": said } : tile);
+    const pressed = head ? { tabindex: 0, role: "button", "aria-label": said } : {};
+    const made = element("svg", { ...tile, ...pressed, "data-said": said });
     for (const look of [node.tone ?? `c${colour}`, "rim"]) {
       made.append(element("rect", { class: look, width: "100%", height: "100%" }));
     }
