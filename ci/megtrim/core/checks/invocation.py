@@ -248,6 +248,15 @@ def suggest_next(
     return f"export it: {invocation.again('export', name_export(results, artifact))}"
 
 
+_PASTED = ("megtrim ", "git ", "budgets: ")
+
+
+def split_next(text: str) -> tuple[str, str]:
+    """Return what a next step says, and the line of it that people paste; empty: it has none."""
+    said, joint, line = text.partition(": ")
+    return (said, line) if joint and line.startswith(_PASTED) else (text, "")
+
+
 _OF_BYTES = (CheckKind.SIZE, CheckKind.GROWTH)
 _OF_KEEP_SET = (CheckKind.HEADER, CheckKind.KEEP_SET, CheckKind.TRAP, CheckKind.TRACE)
 

@@ -2,6 +2,7 @@
 
 from collections import Counter
 
+from megtrim.core.checks.invocation import split_next
 from megtrim.core.checks.statuses import (
     MEANINGS,
     CheckKind,
@@ -28,7 +29,6 @@ _ENDED = {
     CheckStatus.FAIL: "failed",
     CheckStatus.INFRASTRUCTURE: "could not run",
 }
-_COMMANDS = ("megtrim ", "git ")
 
 
 class Tile(Value):
@@ -197,10 +197,8 @@ def find_next_step(verdict: Verdict) -> NextStep:
         first = findings[0].first
         return NextStep(text=first.hint, command=first.reproduce, label="To reproduce")
     if verdict.next:
-        text, joint, command = verdict.next.partition(": ")
-        if joint and command.startswith(_COMMANDS):
-            return NextStep(text=text, command=command)
-        return NextStep(text=verdict.next)
+        text, line = split_next(verdict.next)
+        return NextStep(text=text, command=line)
     if findings:
         first = findings[0].first
         return NextStep(text=first.text, command=first.reproduce, label="To reproduce")

@@ -22,12 +22,14 @@ from unit.core.trim.stages.built import finish
 from unit.core.trim.stages.support import open_session
 from unit.core.verdict.examples import (
     HOSTILE,
+    TUNED,
     by_committed,
     compared,
     facts,
     failing,
     hostile,
     passing,
+    trapped,
     unverified,
 )
 
@@ -178,10 +180,10 @@ def test_a_pass_in_full() -> None:
         "  reduced   2,641,920   2.5 MiB        6.7%    149 of 900  pass\n"
         "\n"
         "budgets\n"
-        "  budget        limits     used    limit     left  left in %\n"
-        "  ------------  ------  -------  -------  -------  ---------\n"
-        "  load_and_run  size    2.5 MiB  2.8 MiB  236 KiB       8.4%\n"
-        "  load_and_run  growth   +1 KiB   16 KiB   15 KiB      93.8%\n"
+        "  budget        result  limits     used    limit     left  left in %\n"
+        "  ------------  ------  ------  -------  -------  -------  ---------\n"
+        "  load_and_run  pass    size    2.5 MiB  2.8 MiB  236 KiB       8.4%\n"
+        "  load_and_run  pass    growth   +1 KiB   16 KiB   15 KiB      93.8%\n"
         "\n"
         "verdict: pass. load_and_run: 37.5 MiB → 2.5 MiB (6.7% of plain), "
         "3 of 3 scenarios verified, 149 of 900 regions kept\n"
@@ -209,7 +211,9 @@ def test_a_failure_lists_what_to_look_at_and_warnings() -> None:
     trap = "trap:resnet18-s/tuned@armv82-dotprod: trapped: 2 regions that it needs were not kept"
     parity = "parity:mobilenet-s/default@any: 1 of 1 outputs differs: run0-var178 by up to 0.0125"
     verify = "    to reproduce: megtrim verify --config megtrim.yaml --committed --scenario"
-    assert lines[15:25] == [
+    assert lines[13] == f"verdict: fail. {TUNED} traps, and 2 more"
+    assert lines[14].startswith("  4 checks failed, load_and_run: 37.5 MiB")
+    assert lines[16:26] == [
         f"  fail: {trap}",
         f"    what to do: {suggest_for_scenario(CheckKind.TRAP, verdict.invocation)}",
         f"{verify} resnet18-s/tuned@armv82-dotprod --again",
@@ -221,9 +225,17 @@ def test_a_failure_lists_what_to_look_at_and_warnings() -> None:
         "    to reproduce: megtrim size --config megtrim.yaml --committed",
         "  fail: growth:load_and_run/reduced: +348 KiB since main at 2981d11, 16 KiB allowed",
     ]
-    assert lines[26:] == [
+    assert lines[27:] == [
         "  warning: the engine's checkout has changes that are not committed: 2 files"
     ]
+
+
+def test_many_failures_of_one_cause_are_three_lines_and_a_number() -> None:
+    many = tuple(replace(trapped(), id=f"m{number:02}/s@c") for number in range(25))
+    text = table.render(join(pull_request(scenarios=many)))
+
+    assert text.count("  fail: trap:m") == 3
+    assert "\n  fail: 22 more trap for the same cause\n" in text
 
 
 @pytest.mark.parametrize(

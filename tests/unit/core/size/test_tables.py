@@ -388,7 +388,7 @@ def test_what_is_exceeded_comes_first_and_what_has_no_baseline_is_one_line() -> 
     ],
 )
 def test_what_a_budget_is_of_is_no_claim(variant: str, measure: str, shown: str) -> None:
-    """ "Reduced work" would read as less work."""
+    """Of "reduced work", people read that it is less work."""
     assert budgets.describe_measured(budget(variant=variant, measure=measure)) == shown
 
 
