@@ -175,8 +175,8 @@ def _describe_finding(finding: Finding, verdict: Verdict) -> _Outcome:
     rows = [row for row in verdict.budgets if row.check_id == check.id]
     if finding.is_of_sizes and rows:
         measured = describe_measured(rows[0])
-        of = f"{measured}: " if measured else ""
-        return _Outcome(f"{of}{describe_limit(rows[0], verdict)}", rows[0].artifact)
+        of = f" ({measured})" if measured else ""
+        return _Outcome(f"{describe_limit(rows[0], verdict)}{of}", rows[0].artifact)
     if not finding.is_of_scenarios or not verdict.scenarios:
         return _Outcome(check.text, check.subject, ": ")
     affected = len(finding.subjects)
