@@ -12,7 +12,6 @@ from megtrim.core.checks.statuses import (
     VERDICT_SIGNS,
     CheckKind,
     CheckStatus,
-    ScenarioStatus,
     VerdictKind,
 )
 from megtrim.core.config.units import format_bytes, format_growth
@@ -225,11 +224,12 @@ def describe_briefly(verdict: Verdict) -> str:
 
 
 def describe_limit(row: BudgetRow, verdict: Verdict) -> str:
-    """``+59 KiB (+2.3%), 16 KiB allowed``; ``2.9 MiB, 80 KiB over 2.8 MiB``."""
+    """``+59 KiB (+2.3%), 16 KiB allowed``; ``+9 KiB (+1%): 2.9 MiB, 8 KiB over 2.8 MiB``."""
     if row.used_bytes is None:
         return one_line(row.text)
     if row.kind is CheckKind.SIZE:
-        return f"{row.used_text}, {describe_room(row) or 'no limit'}"
+        change = _find_change(row, verdict)
+        return f"{change}{row.used_text}, {describe_room(row) or 'no limit'}"
     allowed = "" if row.max_bytes is None else f", {row.format(row.max_bytes)} allowed"
     if row.work is not None:
         return f"{row.format(row.used_bytes, '+')}{allowed}"
@@ -237,6 +237,17 @@ def describe_limit(row: BudgetRow, verdict: Verdict) -> str:
     if now is None:
         return f"{format_growth(row.used_bytes)}{allowed}"
     return f"{format_change(row.used_bytes, now - row.used_bytes)}{allowed}"
+
+
+def _find_change(row: BudgetRow, verdict: Verdict) -> str:
+    """Return how the file of a budget changed, with a colon; empty: that is not known."""
+    if row.measure:
+        return ""
+    for artifact in verdict.artifacts:
+        for size in artifact.sizes:
+            if name_subject(artifact.name, size.variant, "") == row.subject:
+                return f"{change}: " if (change := change_of(size)) else ""
+    return ""
 
 
 def find_size(row: BudgetRow, verdict: Verdict) -> int | None:
@@ -267,8 +278,3 @@ def find_tightest(rows: Sequence[BudgetRow]) -> BudgetRow | None:
         return row.status is not CheckStatus.FAIL, (row.left_bytes or 0) / (row.max_bytes or 1)
 
     return min(limited, key=room)
-
-
-def count_passed(verdict: Verdict) -> str:
-    passed = sum(scenario.status is ScenarioStatus.PASS for scenario in verdict.scenarios)
-    return f"{passed:,} of {len(verdict.scenarios):,}"

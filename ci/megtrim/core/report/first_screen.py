@@ -201,7 +201,8 @@ def find_next_step(verdict: Verdict) -> NextStep:
         return NextStep(text=text, command=line)
     if findings:
         first = findings[0].first
-        return NextStep(text=f"look at this: {first.text}", command=first.reproduce, label="To reproduce")
+        said = f"look at this: {first.text}"
+        return NextStep(text=said, command=first.reproduce, label="To reproduce")
     merges = " before it is merged" if verdict.origin.pull_request else ""
     return NextStep(text=f"nothing has to be done{merges}")
 

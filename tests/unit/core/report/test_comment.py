@@ -36,6 +36,7 @@ from unit.core.size.test_tables import artifact as artifact_that_grew
 from unit.core.verdict.examples import (
     HOSTILE,
     MOBILENET,
+    REDUCED_BYTES,
     RESNET,
     TUNED,
     budget,
@@ -150,6 +151,13 @@ def test_the_first_line_is_the_worst_thing(statuses: tuple[CheckStatus, ...]) ->
 def test_the_heading_is_the_whole_verdict(name: str, heading: str) -> None:
     """What a notification shows is enough to decide."""
     assert render(COMMENTS[name]).splitlines()[0] == f"## {heading}"
+
+
+def test_a_file_that_is_too_large_says_how_it_changed() -> None:
+    row = budget(max_bytes=REDUCED_BYTES - 20 * KIB, status=CheckStatus.FAIL)
+    made = join(pull_request(60_416, budgets=(row,)))
+
+    assert describe_outcome(made) == "load_and_run +59 KiB (+2.3%): 2.5 MiB, 20 KiB over 2.5 MiB"
 
 
 def test_one_cause_is_one_section() -> None:
