@@ -26,7 +26,7 @@ from megtrim.core.config.units import WORK
 from megtrim.core.proof import neighbours
 from megtrim.core.proof.results import ScenarioResult, with_note
 from megtrim.core.report.findings import (
-    Finding,
+    Concern,
     describe_outcome,
     list_findings,
 )
@@ -207,7 +207,7 @@ def _explain_unclear(verdict: Verdict) -> str:
     return f"{MEANINGS[verdict.verdict]}{until}"
 
 
-def _title(finding: Finding) -> str:
+def _title(finding: Concern) -> str:
     sign = CHECK_SIGNS[finding.status]
     if len(finding.checks) == 1:
         return f"### {sign}: {code(finding.first.id)}"
@@ -216,7 +216,7 @@ def _title(finding: Finding) -> str:
     return f"### {sign}: {group_digits(number)} {of if number > 1 else of.removesuffix('s')}"
 
 
-def describe_finding(finding: Finding, verdict: Verdict) -> str:
+def describe_finding(finding: Concern, verdict: Verdict) -> str:
     """Say what was seen, once for all checks that ended by it, and what to do."""
     check = finding.first
     lines = []
@@ -237,13 +237,13 @@ def describe_finding(finding: Finding, verdict: Verdict) -> str:
     return "\n\n".join((*lines, *_fold_details(finding, verdict)))
 
 
-def _is_in_table(finding: Finding, verdict: Verdict) -> bool:
+def _is_in_table(finding: Concern, verdict: Verdict) -> bool:
     """Tell whether the table of sizes says all of it."""
     trimmed = {name_subject(name, size.variant, "") for name, size in list_trimmed(verdict)}
     return all(check.subject in trimmed for check in finding.checks)
 
 
-def _describe_checks(finding: Finding) -> str:
+def _describe_checks(finding: Concern) -> str:
     first, *others = finding.texts
     if len(finding.checks) > 1 and finding.is_of_sizes:
         lines = (f"- {code(check.subject)}: {prose(check.text)}" for check in finding.checks)
@@ -252,14 +252,14 @@ def _describe_checks(finding: Finding) -> str:
     return "\n\n".join(part for part in (prose(f"{first}."), *map(prose, others), named) if part)
 
 
-def _name_subjects(finding: Finding) -> str:
+def _name_subjects(finding: Concern) -> str:
     subjects = [code(subject) for subject in finding.subjects]
     more = len(subjects) - _MOST_NAMED
     others = f" and {group_digits(more)} more" if more > 0 else ""
     return ", ".join(subjects[:_MOST_NAMED]) + others
 
 
-def _name_missing(finding: Finding) -> str:
+def _name_missing(finding: Concern) -> str:
     number = len(finding.missing)
     several = len(finding.subjects) > 1
     need = "need" if several else "needs"
@@ -280,7 +280,7 @@ def _name_missing(finding: Finding) -> str:
     return f"{first}.{named}\n\n{fold(f'{group_digits(number)} missing regions', body)}"
 
 
-def _fold_details(finding: Finding, verdict: Verdict) -> Iterator[str]:
+def _fold_details(finding: Concern, verdict: Verdict) -> Iterator[str]:
     """Fold what the first scenario left; the report has that of the others."""
     check = finding.first
     if not finding.missing:
@@ -294,7 +294,7 @@ def _fold_details(finding: Finding, verdict: Verdict) -> Iterator[str]:
             yield fold(f"{title}{of}", block(text, limit=_MOST_DETAIL))
 
 
-def _further(findings: Sequence[Finding]) -> str:
+def _further(findings: Sequence[Concern]) -> str:
     checks = [check for finding in findings for check in finding.checks]
 
     def row(check: Check) -> tuple[str, ...]:

@@ -44,7 +44,7 @@ _OF_SCENARIOS = (
 )
 
 
-class Finding(Value):
+class Concern(Value):
     checks: tuple[Check, ...]
     """At least one, all of one status."""
     missing: tuple[str, ...] = ()
@@ -75,7 +75,7 @@ class Finding(Value):
         return tuple(dict.fromkeys(check.text for check in self.checks))
 
 
-def list_findings(verdict: Verdict) -> tuple[Finding, ...]:
+def list_findings(verdict: Verdict) -> tuple[Concern, ...]:
     """Return the causes of :func:`list_urgent`, the worst first."""
     missing = {
         scenario.id: scenario.missing_regions
@@ -93,7 +93,7 @@ def list_findings(verdict: Verdict) -> tuple[Finding, ...]:
             key = (check.status, check.hint)
         found.setdefault(key, []).append(check)
         lacking.setdefault(key, lacks)
-    return tuple(Finding(checks=tuple(of), missing=lacking[key]) for key, of in found.items())
+    return tuple(Concern(checks=tuple(of), missing=lacking[key]) for key, of in found.items())
 
 
 def describe_outcome(verdict: Verdict, marks: Marks = PLAIN) -> str:
@@ -122,7 +122,7 @@ def describe_check(check: Check, verdict: Verdict) -> str:
     missing = next(lacking, ()) if check.kind in _OF_SCENARIOS else ()
     if not (missing or check.kind in _OF_BUDGETS):
         return one_line(f"{check.subject}: {check.text}")
-    seen = _describe_finding(Finding(checks=(check,), missing=missing), verdict)
+    seen = _describe_finding(Concern(checks=(check,), missing=missing), verdict)
     return one_line(f"{seen.name}{seen.joint if seen.name else ''}{seen.text}")
 
 
@@ -169,7 +169,7 @@ def describe_room(row: BudgetRow) -> str:
     return f"{row.format(-row.left_bytes)} over {limit}"
 
 
-def _describe_finding(finding: Finding, verdict: Verdict) -> _Outcome:
+def _describe_finding(finding: Concern, verdict: Verdict) -> _Outcome:
     check = finding.first
     rows = [row for row in verdict.budgets if row.check_id == check.id]
     if finding.is_of_sizes and rows:
@@ -216,10 +216,10 @@ def describe_briefly(verdict: Verdict) -> str:
     if not finding.is_of_scenarios or not verdict.scenarios:
         return one_line(check.text)
     affected = len(finding.subjects)
-    one, several = _BRIEFLY[check.kind]
+    words = _BRIEFLY[check.kind]
     if check.kind is CheckKind.DEVICE and check.status is CheckStatus.FAIL:
-        one, several = "fails on a device", "fail on a device"
-    verb = one if affected == 1 else several
+        words = ("fails on a device", "fail on a device")
+    verb = words[0] if affected == 1 else words[1]
     return f"{affected:,} of {count(len(verdict.scenarios), 'scenario')} {verb}"
 
 

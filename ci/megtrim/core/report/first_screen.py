@@ -11,7 +11,7 @@ from megtrim.core.checks.statuses import (
 )
 from megtrim.core.config.units import format_bytes, format_growth
 from megtrim.core.report.findings import (
-    Finding,
+    Concern,
     describe_limit,
     find_size,
     find_tightest,
@@ -207,7 +207,7 @@ def find_next_step(verdict: Verdict) -> NextStep:
     return NextStep(text=f"nothing has to be done{merges}")
 
 
-def describe_finding(finding: Finding, verdict: Verdict) -> tuple[str, ...]:
+def describe_finding(finding: Concern, verdict: Verdict) -> tuple[str, ...]:
     """Return what a card says of it: once what several checks saw."""
     if finding.is_of_sizes:
         rows = {row.check_id: row for row in verdict.budgets}

@@ -21,7 +21,7 @@ from megtrim.core.checks.statuses import SCENARIO_STATUSES, CheckStatus, Verdict
 from megtrim.core.config.units import Measure, format_bytes
 from megtrim.core.proof import neighbours
 from megtrim.core.proof.results import ScenarioResult
-from megtrim.core.report.findings import Finding, describe_outcome, list_findings
+from megtrim.core.report.findings import Concern, describe_outcome, list_findings
 from megtrim.core.report.first_screen import (
     describe_finding,
     describe_state,
@@ -140,11 +140,11 @@ def _link_origin(origin: Origin, run: str) -> dict[str, str]:
 
 
 def _group_scenarios(
-    verdict: Verdict, findings: Sequence[Finding]
-) -> list[tuple[Finding | None, list[ScenarioResult]]]:
+    verdict: Verdict, findings: Sequence[Concern]
+) -> list[tuple[Concern | None, list[ScenarioResult]]]:
     """Return those that failed first, by the cause that they share, and then all others."""
     left = {scenario.id: scenario for scenario in verdict.scenarios}
-    groups: list[tuple[Finding | None, list[ScenarioResult]]] = []
+    groups: list[tuple[Concern | None, list[ScenarioResult]]] = []
     for finding in findings:
         if not finding.is_of_scenarios:
             continue

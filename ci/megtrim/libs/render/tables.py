@@ -23,18 +23,18 @@ class Column(Value):
     kind: ColumnKind = ColumnKind.TEXT
 
 
-class Table(Value):
+class ReportTable(Value):
     columns: tuple[Column, ...]
     rows: tuple[tuple[str, ...], ...]
 
-    def without(self, *titles: str) -> "Table":
+    def without(self, *titles: str) -> "ReportTable":
         kept = [n for n, column in enumerate(self.columns) if column.title not in titles]
-        return Table(
+        return ReportTable(
             columns=tuple(self.columns[n] for n in kept),
             rows=tuple(tuple(row[n] for n in kept) for row in self.rows),
         )
 
-    def without_empty(self) -> "Table":
+    def without_empty(self) -> "ReportTable":
         """Leave out columns that no row has a value in."""
         empty = (
             column.title

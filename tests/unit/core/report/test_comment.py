@@ -175,13 +175,12 @@ def test_one_cause_is_one_section() -> None:
 
 
 def test_budgets_with_one_advice_are_one_section() -> None:
-    grew, full = (
-        growth(used_bytes=60_416, status=CheckStatus.FAIL),
-        budget(measure="section .text", max_bytes=1, status=CheckStatus.FAIL),
-    )
+    grew = growth(used_bytes=60_416, status=CheckStatus.FAIL)
+    full = budget(measure="section .text", max_bytes=1, status=CheckStatus.FAIL)
     made = join(pull_request(60_416, budgets=(grew, full)))
+    owned = join(pull_request(60_416, budgets=(grew, replace(full, owner="runtime team"))))
 
-    assert len(list_findings(made)) == 1
+    assert (len(list_findings(made)), len(list_findings(owned))) == (1, 2)
     assert "- `load_and_run/reduced section .text`: " in render(made)
     assert render(made).count("What to do") == 1
 

@@ -16,7 +16,7 @@ from megtrim.libs.render.markup import (
     path_in_repository,
     prose,
 )
-from megtrim.libs.render.tables import Column, ColumnKind, Table
+from megtrim.libs.render.tables import Column, ColumnKind, ReportTable
 from megtrim.libs.util.wording import count
 
 _NUMBERS = ("used", "limit", "left", "left in %")
@@ -30,6 +30,7 @@ _COLUMNS = (
     Column(title="owner"),
 )
 _ROOM_FIRST = (CheckStatus.FAIL, CheckStatus.INFRASTRUCTURE, CheckStatus.INCONCLUSIVE)
+_SIGNS = {str(status): sign for status, sign in CHECK_SIGNS.items()}
 _BUILDS = {str(Variant.REDUCED): "trimmed", str(Variant.PLAIN): "untrimmed"}
 
 
@@ -44,10 +45,10 @@ def describe_measured(row: BudgetRow) -> str:
     return f"{row.measure}, {build}" if row.measure else build
 
 
-def make_table(rows: Iterable[BudgetRow]) -> Table:
+def make_table(rows: Iterable[BudgetRow]) -> ReportTable:
     """Return a row for each limit, those that are exceeded first."""
     ordered = sorted(rows, key=lambda row: row.status not in _ROOM_FIRST)
-    return Table(columns=_COLUMNS, rows=tuple(map(_list_cells, ordered)))
+    return ReportTable(columns=_COLUMNS, rows=tuple(map(_list_cells, ordered)))
 
 
 def is_compared(row: BudgetRow) -> bool:
@@ -75,7 +76,7 @@ def markdown(verdict: Verdict) -> Iterator[str]:
         )
         yield "\n".join(("### Instructions and memory that changed", "", *lines))
     if verdict.budgets:
-        body = make_table(verdict.budgets).without_empty().render_markdown(CHECK_SIGNS)
+        body = make_table(verdict.budgets).without_empty().render_markdown(_SIGNS)
         yield fold(_summarize(verdict.budgets), body)
 
 

@@ -308,7 +308,7 @@ def test_what_belongs_together_is_joined(final_: Final) -> None:
     assert final_("--config", f"./{ANDROID}", "--evidence", "evidence").status == 0
     assert final_.checks()[f"device:{SCENARIO}"].startswith("pixel-6: outputs equal")
     assert '<testsuites name="megtrim.android"' in final_.read("junit.xml")
-    assert f"for `camera-app` (`{ANDROID}`)" in final_.read("comment.md").splitlines()[0]
+    assert f"for `camera-app` (`{ANDROID}`)" in final_.read("comment.md").splitlines()[2]
 
 
 @pytest.mark.parametrize(
@@ -351,7 +351,7 @@ def test_the_end_of_another_build_is_refused(final_: Final) -> None:
     assert "no models" not in final_.read("comment.md")
     assert (
         f"ended before a verdict (`{ANDROID}`): results/ending.json is of"
-        in final_.read("comment.md").splitlines()[0]
+        in final_.read("comment.md").splitlines()[2]
     )
 
 
