@@ -81,8 +81,6 @@ def main(comments: Path, folder: Path) -> int:
                 Path(comments, f"{name}.md").read_text(encoding="utf-8"),
                 options=cmarkgfm.cmark.Options.CMARK_OPT_UNSAFE,
             )
-            if name == "trapped":
-                body = body.replace("<details>", "<details open>", 1)
             page.write_text(_PAGE.format(body), "utf-8")
             driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", _show(932, 2000))
             driver.get(page.as_uri())
