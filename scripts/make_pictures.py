@@ -59,6 +59,11 @@ def read_shown(comments: Path, report: Path) -> dict[str, dict[str, object]]:
     return shown
 
 
+def _show(width: int, height: int) -> dict[str, object]:
+    """Return a screen of twice the pixels, as most people have."""
+    return {"width": width, "height": height, "deviceScaleFactor": 2, "mobile": False}
+
+
 def list_headings(comment: str) -> list[str]:
     return re.findall(r"^#+ .*$", comment, re.MULTILINE)
 
@@ -68,7 +73,7 @@ def main(comments: Path, folder: Path) -> int:
     with tempfile.TemporaryDirectory() as scratch:
         driver = start(Path(scratch, "profile"))
         page = Path(scratch, "comment.html")
-        driver.set_window_size(1100, 1980)
+        driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", _show(1100, 1150))
         driver.get(report.absolute().as_uri())
         driver.save_screenshot(str(_IMAGES / "report.png"))
         for name, picture in _COMMENTS.items():
@@ -76,10 +81,8 @@ def main(comments: Path, folder: Path) -> int:
                 Path(comments, f"{name}.md").read_text(encoding="utf-8"),
                 options=cmarkgfm.cmark.Options.CMARK_OPT_UNSAFE,
             )
-            if name == "trapped":
-                body = body.replace("<details>", "<details open>", 1)
             page.write_text(_PAGE.format(body), "utf-8")
-            driver.set_window_size(960, 2400)
+            driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", _show(932, 2000))
             driver.get(page.as_uri())
             driver.find_element(By.TAG_NAME, "body").screenshot(str(_IMAGES / f"{picture}.png"))
         driver.quit()

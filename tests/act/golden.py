@@ -16,12 +16,12 @@ KEEP_VARIABLE = "MEGTRIM_COMMENTS"
 _SIZE = r"\d[\d,]*(?:\.\d+)? (?:B|KiB|MiB)\b"
 _OF_A_COMPILER = (
     # Which symbols change, and whether a file grows at all, depends on the compiler.
-    (r"\\\nBy component: [^\n]*?(?=\\?\n)", ""),
+    (r"^By component: [^\n]*\n\n?", ""),
     (r"(?s)\n<details><summary>What changed in .*?</details>\n", ""),
 )
 _CAUSES = (
-    (r"\\\nCauses?: [^\n]*?(?=\\?\n)", ""),
-    (r"\n### Why sizes changed\n\n(?:- [^\n]*\n)+", ""),
+    (r"^Why: [^\n]*\n\n?", ""),
+    (r"\n(?:- \*\*[^\n]*\n)+", ""),
 )
 _OF_A_RUN = (
     (r"<code>([0-9a-f]{12,64})</code>", r"\1"),
@@ -50,9 +50,8 @@ _SIZES = (
     (r"\| \d[\d,]+ \| SIZE \|", "| BYTES | SIZE |"),
     (r"\d+(?:\.\d+)?%", "SHARE"),
     # Programs grow by pages: a small change may cost nothing with another compiler.
-    (r"(?:[+-]SIZE|no change) against", "CHANGE against"),
-    (r"\| [+-]?SIZE \(SIZE allowed\) \|", "| CHANGE (SIZE allowed) |"),
-    (r"\| SHARE \| [+-]?SIZE \|  \|", "| SHARE | CHANGE |  |"),
+    (r"(?:[+-]SIZE(?: \([+-]SHARE\))?|no change)(?=, SIZE allowed)", "CHANGE"),
+    (r"\| SHARE \| [+-]?SIZE \|$", "| SHARE | CHANGE |"),
 )
 
 

@@ -203,8 +203,9 @@ def test_a_comment_says_by_how_much_memory_grew(changed: Chapter) -> None:
     assert (grown["artifact"], grown["status"]) == ("tiny-mobile/default@desk", "fail")
     assert abs(grown["used_bytes"] - GROWN_BYTES) < GROWN_BYTES / 10
     (body,) = (each["body"] for each in changed.comments if "(`android/" in each["body"])
-    said = f"`tiny-mobile/default@desk peak memory`: {format_growth(grown['used_bytes'])} since "
-    assert f"### Work and memory that changed\n\n- {said}" in body
+    memory = "`tiny-mobile/default@desk` peak memory, trimmed"
+    said = f"{memory}: {format_growth(grown['used_bytes'])} since "
+    assert f"### Instructions and memory that changed\n\n- {said}" in body
 
 
 def test_the_toolchains_of_a_file_share_a_comment_and_a_check(joined: Chapter) -> None:
@@ -213,8 +214,9 @@ def test_the_toolchains_of_a_file_share_a_comment_and_a_check(joined: Chapter) -
     bodies = [each["body"] for each in joined.comments]
     (body,) = (each for each in bodies if each.rpartition("\n")[2] not in files)
     assert body.rpartition("\n")[2] == f"<!-- megtrim:report:v1:{key_of(QUICK)} -->"
-    head = body.splitlines()[0]
-    assert head == f"## ✅ megtrim: pass for `vision-app` (`{QUICK}`)"
+    head, _, about, *_ = body.splitlines()
+    assert head.startswith("## ✅ 2 of 2 toolchains pass")
+    assert about == f"megtrim: pass for `vision-app` (`{QUICK}`)"
     rows = {
         cells[1].strip(): cells for line in body.splitlines() if len(cells := line.split("|")) > 6
     }
@@ -226,8 +228,8 @@ def test_the_toolchains_of_a_file_share_a_comment_and_a_check(joined: Chapter) -
         )
         assert reduced["growth_bytes"] > 0
         assert "✅ pass" in rows[f"`{name}`"][2]
-        assert format_bytes(reduced["size_bytes"]) in rows[f"`{name}`"][4]
-        assert f"as its artifact `megtrim-report{end}`" in body
+        assert format_bytes(reduced["size_bytes"]) in rows[f"`{name}`"][5]
+        assert f"The report is the artifact `megtrim-report{end}`" in body
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,7 +260,8 @@ def test_growth_is_the_same_to_the_byte_on_every_machine(joined: Chapter, stored
     """Of the toolchain that is: cause, symbols and sizes are held by a file."""
     page = read_page("board", joined, stored)
     growth = format_growth(page.after_bytes - page.before_bytes)
-    assert f", {growth} against main at " in page.text
+    assert f"`load_and_run` {growth} (" in page.text
+    assert " · against main at " in page.text
     assert f"\\\nCause: source {growth}. The baseline was built from the same " in page.text
     assert f"### Why sizes changed\n\n- **source** {growth}: " in page.text
     golden.check("zig-larger", page.text, exact=True)

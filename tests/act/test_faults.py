@@ -160,5 +160,5 @@ def test_a_fork_takes_no_device_and_its_comment_comes_after_its_run(settled: Wor
 
     after = settled.chapter(number, settled.forge.run_after(number))
     assert after.run.conclusions == {"comment": "success"}
-    assert after.body.startswith("## ⚠️ megtrim: unverified for `vision-app`: ")
+    assert after.body.startswith("## ⚠️ 1 of 1 scenario not verified")
     assert after.body.endswith("<!-- megtrim:report:v1:megtrim.yaml -->")

@@ -51,4 +51,4 @@ def test_a_slower_kernel_is_named_and_moved_code_is_not(world: World) -> None:
     assert moved.run.conclusions == HOSTED_JOBS
     assert [(row["note"], row["work"]["changed"]) for row in list_work(moved.run)] == [("", [])] * 2
     assert "(no change) |" in moved.body
-    assert "### Work and memory that changed" not in moved.body
+    assert "### Instructions and memory that changed" not in moved.body

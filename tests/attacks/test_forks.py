@@ -82,9 +82,9 @@ def test_a_report_of_another_pull_request(attacker: Attacker) -> None:
     attacker.upload(replace(verdict, origin=lies))
     body = attacker.comment()
 
-    (first, *_) = body.splitlines()
+    _, _, about, *_ = body.splitlines()
     last = body.splitlines()[-1]
-    assert (" for `phone`: " in first, last) == (True, MARK)
+    assert (" for `phone` " in about, last) == (True, MARK)
     assert f"pull request {attacker.number}, commit <code>{attacker.job.head[:12]}</code>." in body
     assert f"/acme/phone/actions/runs/{attacker.run_id})" in body
     assert "999999999999" not in body

@@ -96,9 +96,10 @@ def test_one_command_trims_and_proves(make_project: MakeProject, toolchain: str)
 
     second = project.expect("trim")
     plan = project.run("plan", "--why")
-    up_to_date, step = second.stdout.splitlines()
+    up_to_date, step, budget = second.stdout.splitlines()
     assert up_to_date.startswith("everything is up to date: pass. load_and_run: ")
-    assert step.startswith("next: set a budget, in megtrim.yaml: ")
+    assert step == "next: set a budget, in megtrim.yaml:"
+    assert budget.startswith("budgets: [")
     assert second.stderr == ""
     assert plan.stdout.splitlines()[-1] == "everything is up to date"
     sized = project.run("size").stdout

@@ -75,7 +75,7 @@ class Team:
         assert f"```text\n{command}\n```" in (final / "report.md").read_text(encoding="utf-8")
         junit = junitparser.JUnitXml.fromfile(str(final / "junit.xml"))
         texts = [str(part.text) for suite in junit for case in suite for part in case.result]
-        assert any(f"to see it again: {command}" in text for text in texts)
+        assert any(f"to reproduce: {command}" in text for text in texts)
         return command
 
 
@@ -102,7 +102,7 @@ def _seen_again(team: Team, ended: CompletedCommand, check: str, rc: int = 1) ->
     """Paste the command of a check; its status and output are those of the trim."""
     assert ended.rc == rc, ended.stdout + ended.stderr
     command = team.printed(check)
-    assert f"to see it again: {command}\n" in ended.stdout
+    assert f"to reproduce: {command}\n" in ended.stdout
     again = team.paste(command)
     assert again.rc == rc, (command, again.stdout, again.stderr)
     return again
@@ -366,7 +366,7 @@ def test_a_regression_of_the_night(steps: Project) -> None:
     base = processes.capture("git", "-C", str(top), "rev-parse", "HEAD").strip()
     again = show_again(Invocation(committed=True), SCENARIO, "fake-first")
     issue = body(dataclasses.replace(REGRESSED, reproduce=again), base=base)
-    _, _, recipe = issue.partition("### To see it again")
+    _, _, recipe = issue.partition("### To reproduce")
     said = ""
     for line in recipe.split("```")[1].splitlines()[1:]:
         program, *arguments = shlex.split(line)

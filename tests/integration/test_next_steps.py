@@ -26,8 +26,8 @@ KEEP_SET = f"megtrim/keepset/{SCENARIO}.json"
 OTHER = "other.sample"
 PROCESSES = ProcessRunner(GIT_ENV)
 _VERBS = "|".join(main.list_commands(click.Context(main)))
-_TYPED = re.compile(rf"\bmegtrim (?:{_VERBS})\b(?:'[^']*'|[^`;,\n'])*|: git add [^\n]*")
-_SAID = re.compile(r"^(?:next: | {2,}|megtrim: ).*", re.MULTILINE)
+_TYPED = re.compile(rf"\bmegtrim (?:{_VERBS})\b(?:'[^']*'|[^`;,\n'])*|^git add [^\n]*")
+_SAID = re.compile(r"^(?:next: | {2,}|megtrim[: ]|git ).*", re.MULTILINE)
 """Lines of next steps and hints; others show what was done."""
 _FOR_THE_READER = re.compile(r"\b[A-Z]{4,}\b|…")
 """A name to replace."""
@@ -37,7 +37,7 @@ def find_printed(ended: CompletedCommand) -> Iterator[str]:
     for line in _SAID.findall(f"{ended.stdout}\n{ended.stderr}"):
         for command in _TYPED.findall(line):
             if not _FOR_THE_READER.search(command):
-                yield command.removeprefix(": ").strip()
+                yield command.strip()
 
 
 class Tree:
@@ -85,7 +85,7 @@ def trimmed(tmp_path_factory: pytest.TempPathFactory) -> Tree:
 
     passed = tree.type("megtrim trim")
     assert [*find_printed(passed)] == []  # what was committed is not to be committed again
-    found = re.search(r"^next: set a budget, in megtrim.yaml: (.*)$", passed.stdout, re.MULTILINE)
+    found = re.search(r"^next: set a budget, in megtrim.yaml:\n(.*)$", passed.stdout, re.MULTILINE)
     assert found is not None
     with tree.project.config.open("a", encoding="utf-8") as file:
         file.write(f"{found[1]}\n")

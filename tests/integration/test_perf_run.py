@@ -144,4 +144,4 @@ def test_a_run_that_was_cut_off_continues(make_project: MakeProject, tmp_path: P
     assert "    time  comparison 2 of 2, about " in said
     assert re.search(r"round 12 of 400, ratio [0-9.]+ so far, at most [0-9]+ (s|min)", said)
     resumed = project.expect("perf run", *QUICK, "--experiment", "record-1")
-    assert f"ok    perf/{SCENARIO}#baseline" in resumed.stderr
+    assert f"run   perf/{SCENARIO}#baseline" not in resumed.stderr

@@ -2,6 +2,8 @@
 
 import json
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +15,14 @@ from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.ui import Select
 
 from megtrim.core.report import html
+from megtrim.core.report.findings import describe_outcome
+from megtrim.core.verdict.join import join
 from megtrim.core.verdict.model import Verdict
 from support.browser import start
+from unit.core.report.golden import COMMENTS, pull_request
 from unit.core.verdict.examples import (
     HOSTILE,
+    RESNET,
     big,
     byte_map,
     failing,
@@ -25,14 +31,26 @@ from unit.core.verdict.examples import (
     mapped,
     near,
     passing,
+    scenario,
+    trapped,
     unverified,
 )
 from unit.core.verdict.performance_examples import timed
 
 pytestmark = pytest.mark.browser
 
-MADE = (passing, failing, unverified, hostile, big, mapped, grown, near, timed)
-SAMPLES: Mapping[str, Callable[[], Verdict]] = {make.__name__: make for make in MADE}
+
+def many() -> Verdict:
+    """Return seven scenarios that trap for one cause, and one that passes."""
+    trapping = (replace(trapped(), id=f"m{number}/s@c") for number in range(7))
+    return join(pull_request(scenarios=(*trapping, replace(scenario(RESNET), id="m7/s@c"))))
+
+
+MADE = (passing, failing, unverified, hostile, big, mapped, grown, near, timed, many)
+SAMPLES: Mapping[str, Callable[[], Verdict]] = {
+    **{make.__name__: make for make in MADE},
+    **{name: partial(COMMENTS.__getitem__, name) for name in COMMENTS},
+}
 LEAST_CONTRAST = 4.5
 
 CONTRASTS = """
@@ -122,7 +140,7 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
         driver.quit()
 
 
-@pytest.mark.parametrize("name", sorted(SAMPLES))
+@pytest.mark.parametrize("name", sorted(make.__name__ for make in MADE))
 def test_nothing_is_asked_for_and_nothing_goes_wrong(browser: Browser, name: str) -> None:
     browser.errors()
     browser.requests()
@@ -151,7 +169,7 @@ def test_the_policy_stops_what_it_does_not_name(browser: Browser) -> None:
     assert len(browser.errors()) == 2
 
 
-@pytest.mark.parametrize("name", sorted(SAMPLES))
+@pytest.mark.parametrize("name", sorted(make.__name__ for make in MADE))
 @pytest.mark.parametrize("width", [360, 1200])
 def test_the_page_never_scrolls_sideways(browser: Browser, name: str, width: int) -> None:
     run = browser.show(name, width=width)
@@ -182,7 +200,28 @@ def test_the_verdict_is_the_first_thing_to_see(
     assert title.rect["y"] < 120
     assert float(title.value_of_css_property("font-size").removesuffix("px")) >= 32
     assert headline.rect["y"] + headline.rect["height"] < height / 2
-    assert SAMPLES[name]().headline == headline.text
+    assert describe_outcome(SAMPLES[name]()) == headline.text
+
+
+OF_THE_FIRST_SCREEN = (
+    "h1",
+    ".headline",
+    ".tiles li:nth-child(2)",
+    ".tiles li:nth-child(3)",
+    ".next",
+)
+
+
+@pytest.mark.parametrize(("width", "height"), [(390, 844), (1280, 800)])
+@pytest.mark.parametrize("name", [*COMMENTS, "many"])
+def test_the_first_screen_answers(browser: Browser, name: str, width: int, height: int) -> None:
+    """What it is, what changed, how much room is left, and what to do."""
+    browser.show(name, width=width, height=height)
+    for part in OF_THE_FIRST_SCREEN:
+        shown = browser.driver.find_element(By.CSS_SELECTOR, part)
+        if not name.startswith("hostile"):
+            assert shown.rect["y"] + shown.rect["height"] <= height, part
+        assert shown.text
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
@@ -210,9 +249,72 @@ def test_every_scenario_is_shown(browser: Browser, name: str) -> None:
     cards = browser.driver.find_elements(By.CSS_SELECTOR, ".scenario > summary")
 
     assert len(cards) == 3
-    for card, scenario in zip(cards, SAMPLES[name]().scenarios, strict=True):
-        lines = card.text.splitlines()
-        assert lines[:3] == [scenario.status, scenario.id, scenario.text]
+    found = {card.text.splitlines()[1]: card.text.splitlines() for card in cards}
+    for each in SAMPLES[name]().scenarios:
+        lines = found[each.id]
+        assert lines[0] == each.status
+        assert lines[2].startswith(each.text)
+
+
+def test_scenarios_can_be_found_and_opened(browser: Browser) -> None:
+    browser.show("many")
+    driver = browser.driver
+
+    def shown() -> list[str]:
+        rows = driver.find_elements(By.CSS_SELECTOR, ".scenario")
+        return [row.text.splitlines()[1] for row in rows if row.is_displayed()]
+
+    assert shown() == [f"m{number}/s@c" for number in (*range(7), 7)]
+    find = driver.find_element(By.CSS_SELECTOR, "#scenario-tools input")
+    find.send_keys("m3/")
+    assert shown() == ["m3/s@c"]
+    find.send_keys("nothing")
+    assert shown() == []
+    assert driver.find_element(By.CSS_SELECTOR, ".rows .nothing").is_displayed()
+    find.send_keys(Keys.CONTROL, "a")
+    find.send_keys(Keys.DELETE)
+    Select(driver.find_element(By.CSS_SELECTOR, "#scenario-tools select")).select_by_value("pass")
+    assert shown() == ["m7/s@c"]
+    Select(driver.find_element(By.CSS_SELECTOR, "#scenario-tools select")).select_by_value("")
+    link = driver.find_element(By.CSS_SELECTOR, "#attention a[href='#scenario-0']")
+    driver.execute_script("arguments[0].click();", link)
+    opened = driver.find_element(By.CSS_SELECTOR, ".scenario[open] summary")
+    assert opened.text.splitlines()[1] == "m0/s@c"
+
+
+def test_commands_can_be_copied(browser: Browser) -> None:
+    browser.show("failing")
+    buttons = browser.driver.find_elements(By.CSS_SELECTOR, ".copied .copy")
+    commands = browser.driver.find_elements(By.CSS_SELECTOR, "pre.command")
+
+    assert len(buttons) == len(commands) >= 3
+    assert str(buttons[0].get_attribute("aria-label")).startswith("Copy: megtrim verify ")
+    buttons[0].click()
+    assert buttons[0].text == "Copied"
+
+
+def test_everything_can_be_reached_by_the_keyboard(browser: Browser) -> None:
+    """In order, from the link that skips the sections; what is folded opens by Enter."""
+    run = browser.show("mapped")
+    reached = []
+    for _ in range(200):
+        ActionChains(browser.driver).send_keys(Keys.TAB).perform()
+        name = run(
+            "const e = document.activeElement; return e === document.body ? '' :"
+            " `${e.tagName} ${e.className?.baseVal ?? e.className} ${e.id}`.trim()"
+        )
+        if not name:
+            break
+        reached.append(name)
+    kinds = {each.split()[0] for each in reached}
+
+    assert reached[0] == "A skip"
+    assert {"A", "SUMMARY", "BUTTON", "INPUT", "SELECT", "svg", "DIV"} <= kinds | {"BUTTON"}
+    hidden = run(
+        "return [...document.querySelectorAll('summary, a, input, select')]"
+        ".filter((e) => e.checkVisibility() && e.tabIndex < 0).length"
+    )
+    assert hidden == 0
 
 
 def test_bars_are_as_wide_as_their_bytes(browser: Browser) -> None:
@@ -235,7 +337,7 @@ def cells(browser: Browser, *, whole: bool = True) -> dict[str, float]:
     drawn = browser.driver.execute_script(
         "return [...document.querySelectorAll('.byte-map svg')].map((each) => {"
         "const { width, height } = each.getBoundingClientRect();"
-        "return [each.querySelector('title').textContent, width * height, each.tabIndex] })"
+        "return [each.dataset.said, width * height, each.tabIndex] })"
     )
     return {title: area for title, area, index in drawn if not whole or index == 0}
 
@@ -258,8 +360,8 @@ def test_the_map_can_be_entered_searched_and_compared(browser: Browser) -> None:
     browser.show("grown")
     driver = browser.driver
     symbol = "mgb::cg::ComputingGraphImpl::compile(…)"
-    note, found = (
-        driver.find_element(By.CSS_SELECTOR, f".map {part}") for part in (".note", "output")
+    tip, found = (
+        driver.find_element(By.CSS_SELECTOR, f".map {part}") for part in (".tip", "output")
     )
 
     def press(part: str) -> str:
@@ -267,12 +369,12 @@ def test_the_map_can_be_entered_searched_and_compared(browser: Browser) -> None:
         [cell] = [
             each
             for each in driver.find_elements(By.CSS_SELECTOR, ".byte-map svg")
-            if part in str(each.get_attribute("textContent"))
+            if part in str(each.get_attribute("data-said"))
         ]
         centre = "arguments[0].scrollIntoView({behavior: 'instant', block: 'center'});"
         driver.execute_script(centre, cell)
         ActionChains(driver).move_to_element(cell).perform()
-        said = note.text
+        said = tip.text
         cell.click()
         return said
 
@@ -286,13 +388,18 @@ def test_the_map_can_be_entered_searched_and_compared(browser: Browser) -> None:
     driver.find_element(By.CSS_SELECTOR, ".map input").send_keys("computinggraph")
     assert found.text.startswith("1 found, ")
     assert len(cells(browser, whole=False)) == 1
+    driver.find_element(By.CSS_SELECTOR, ".map input").send_keys("xyz")
+    assert driver.find_element(By.CSS_SELECTOR, ".map .nothing").is_displayed()
+    assert not driver.find_element(By.CSS_SELECTOR, ".byte-map").is_displayed()
     driver.find_element(By.CSS_SELECTOR, ".map input").clear()
     view = Select(driver.find_element(By.CSS_SELECTOR, ".map select"))
     view.select_by_value("left")
     assert "naive" in " ".join(cells(browser))
     view.select_by_value("change")
     [title] = cells(browser, whole=False)
-    assert title == "runtime: mgb::run(…): +59.0 KiB, from 0 to 60,416 bytes (100.0%)"
+    assert (
+        title == "runtime: mgb::run(…): +59.0 KiB, from 0 to 60,416 bytes; 100.0% of what is shown"
+    )
 
 
 def test_names_from_files_of_others_are_text_in_the_map(browser: Browser) -> None:

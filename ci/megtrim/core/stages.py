@@ -37,7 +37,7 @@ from megtrim.libs.util.errors import (
     worst_exit_code,
 )
 from megtrim.libs.util.value import Value
-from megtrim.libs.util.wording import shorten
+from megtrim.libs.util.wording import count, shorten
 
 MODULES: Mapping[Stage, StageModule] = {
     Stage.BUILD: build,
@@ -103,12 +103,19 @@ def result_type(task: Task) -> type[StageResult]:
 def run(tasks: Sequence[Task], session: Session) -> tuple[int, list[int]]:
     ran = 0
     codes = []
+    kept = []
     can = able(session)
     for task in tasks:
         if _is_ready(task, can):
             fresh, code = _attempt(task, can)
             ran += fresh
             codes.append(code)
+            if not fresh and task.id in can.results.done:
+                kept.append(task.id)
+    if kept:
+        others = f" and {len(kept) - _SHOWN:,} more" if len(kept) > _SHOWN else ""
+        names = f"{', '.join(kept[:_SHOWN])}{others}"
+        session.services.console.say(f"  ok    {count(len(kept), 'result')} up to date: {names}")
     return ran, codes
 
 
@@ -185,10 +192,11 @@ def _ensure(task: Task, session: Session) -> tuple[StageFolder, bool]:
     took_s = time.monotonic() - started
     if fresh and session.services.durations is not None:
         session.services.durations.add(task.id, took_s)
-    how = f"done  {task.id} in {took_s:.1f} s" if fresh else f"ok    {task.id}"
-    if task.id in session.results.taken:
-        how = f"{how}, as an earlier run made it"
-    session.services.console.say(f"  {how}")
+    taken = task.id in session.results.taken
+    if fresh or taken:
+        how = f"done  {task.id} in {took_s:.1f} s" if fresh else f"ok    {task.id}"
+        earlier = ", as an earlier run made it" if taken else ""
+        session.services.console.say(f"  {how}{earlier}")
     return folder, fresh
 
 

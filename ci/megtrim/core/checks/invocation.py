@@ -181,8 +181,8 @@ _SUGGESTIONS: Mapping[ScenarioKind, str] = {
 
 def suggest_accepting(invocation: Invocation) -> str:
     return (
-        f"trace it again and accept that with {invocation.accept()}, "
-        f"then commit {invocation.keep_set}; the trace-refresh workflow proposes the same"
+        f"trace it again and accept that with `{invocation.accept()}`, "
+        f"then commit `{invocation.keep_set}`; the trace-refresh workflow proposes the same"
     )
 
 
@@ -246,6 +246,15 @@ def suggest_next(
         limit = -(-size_bytes * _ROOM // (100 * 1024))
         return f"set a budget, in {file}: budgets: [{{artifact: {artifact}, max: {limit} KiB}}]"
     return f"export it: {invocation.again('export', name_export(results, artifact))}"
+
+
+_PASTED = ("megtrim ", "git ", "budgets: ")
+
+
+def split_next(text: str) -> tuple[str, str]:
+    """Return what a next step says, and the line of it that people paste; empty: it has none."""
+    said, joint, line = text.partition(": ")
+    return (said, line) if joint and line.startswith(_PASTED) else (text, "")
 
 
 _OF_BYTES = (CheckKind.SIZE, CheckKind.GROWTH)

@@ -97,14 +97,6 @@ MEANINGS = {
 }
 
 
-def describe_meaning(verdict: VerdictKind, statuses: Iterable[CheckStatus]) -> str:
-    skipped = sum(status is CheckStatus.SKIPPED for status in statuses)
-    if verdict is not VerdictKind.PASS or not skipped:
-        return MEANINGS[verdict]
-    were = "1 was" if skipped == 1 else f"{skipped} were"
-    return f"Every check that ran passed; {were} skipped."
-
-
 # An icon never appears without its word.
 VERDICT_SIGNS = {
     VerdictKind.PASS: "✅",

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from megtrim.core.chain.filenames import FINAL_FOLDER, VERDICT_FILE
+from megtrim.core.chain.filenames import FINAL_FOLDER, PAGE_FILE, VERDICT_FILE
 from megtrim.core.cli.echo import show_summary
 from megtrim.core.cli.options import examples
 from megtrim.core.cli.trim import trim
@@ -17,6 +17,7 @@ from megtrim.core.report.table import render_sizes
 from megtrim.core.verdict.model import Verdict, parse_verdict
 from megtrim.core.verdict.wording import DEFERRED
 from megtrim.libs.util.errors import worst_exit_code
+from megtrim.libs.util.files import write_atomically
 from megtrim.libs.util.limits import ENDING_FILE
 
 CONFIG = "functions.yaml"
@@ -49,8 +50,10 @@ def demo(context: click.Context, /, **values: Any) -> int:
     (deferred, wrong, deferring), (status, text, functions) = runs
     if deferred != status:
         show_summary(wrong)
+    both = _join(functions, deferring)
+    _write_page(both, out)
     table, blank, others = text.partition("\n\n")
-    shown = _compare(functions, deferring) if blank else table
+    shown = render_sizes(both.artifacts[0], both) if blank else table
     show_summary(f"{shown}{blank}{others}".rstrip("\n"))
     return worst_exit_code([deferred, status])
 
@@ -63,9 +66,15 @@ def _read(out: Path) -> Verdict | None:
     return parse_verdict(file.read_text("utf-8"), source=str(file))
 
 
-def _compare(functions: Verdict, deferring: Verdict) -> str:
-    """Return the table of the first, with the program of the other."""
-    artifact = functions.artifacts[0]
-    other = deferring.artifacts[0]
-    row = replace(other.sizes[-1], variant=DEFERRED)
-    return render_sizes(replace(artifact, sizes=(*artifact.sizes, row), byte_map=None), functions)
+def _write_page(both: Verdict, out: Path) -> None:
+    from megtrim.core.report import html
+
+    write_atomically(out / FINAL_FOLDER / PAGE_FILE, html.render(both))
+
+
+def _join(functions: Verdict, deferring: Verdict) -> Verdict:
+    """Return the first with the program of the other, to compare them."""
+    artifact, *others = functions.artifacts
+    row = replace(deferring.artifacts[0].sizes[-1], variant=DEFERRED)
+    both = replace(artifact, sizes=(*artifact.sizes, row))
+    return replace(functions, artifacts=(both, *others))

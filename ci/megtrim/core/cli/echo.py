@@ -7,11 +7,12 @@ import json
 import os
 import re
 import sys
+import textwrap
 
 import click
 
 from megtrim.core.cli.environment import is_in_job, takes_color
-from megtrim.libs.util.console import CLEAR_LINE, Console
+from megtrim.libs.util.console import CLEAR_LINE, Console, count_columns
 from megtrim.libs.util.wording import make_printable
 
 _COLORS = {
@@ -27,18 +28,55 @@ _STATUS = re.compile(
 """A status as a cell of a table, or before its text."""
 
 
+_VERDICT = "verdict:"
+_LONGEST_RULE = 80
+_PASTED = ("to reproduce: ", "megtrim ", "git ", "budgets: ")
+
+
 def show(text: str) -> None:
     """Print a result. A reader that ended (``| head``) does not change the exit status."""
     show_command(make_printable(text))
 
 
 def show_summary(text: str) -> None:
-    """Print what has statuses, with their colours."""
+    """Print what has statuses, with their colours, as wide as the terminal, the verdict apart."""
     shown = make_printable(text)
+    width = count_columns(sys.stdout, otherwise=0)
+    if width:
+        shown = "\n".join(_fit(line, width) for line in shown.split("\n"))
     color = takes_color(sys.stdout)
     if color:
-        shown = _STATUS.sub(lambda found: click.style(found[0], fg=_COLORS[found[0]]), shown)
+        shown = "\n".join(map(_colour, shown.split("\n")))
     show_command(shown, color=color or None)
+
+
+def _fit(line: str, width: int) -> str:
+    """Wrap a sentence at words; a table and a line that people paste stay as they are."""
+    above = f"{'─' * min(width, _LONGEST_RULE)}\n" if line.startswith(_VERDICT) else ""
+    body = line.strip()
+    if len(line) <= width or "  " in body or body.startswith(_PASTED):
+        return f"{above}{line}"
+    indent = line[: len(line) - len(line.lstrip())]
+    wrapped = textwrap.wrap(
+        body,
+        width,
+        initial_indent=indent,
+        subsequent_indent=f"{indent}  ",
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+    return above + "\n".join(wrapped)
+
+
+def _colour(line: str) -> str:
+    def style(found: re.Match[str]) -> str:
+        bold = line.startswith(_VERDICT) or None
+        return click.style(found[0], fg=_COLORS[found[0]], bold=bold)
+
+    shown = _STATUS.sub(style, line)
+    if not line.startswith(_VERDICT):
+        return shown
+    return f"{click.style(_VERDICT, bold=True)}{shown.removeprefix(_VERDICT)}"
 
 
 def show_json(value: object) -> None:

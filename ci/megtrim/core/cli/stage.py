@@ -10,7 +10,7 @@ import click
 
 from megtrim.core import stages
 from megtrim.core.chain import final
-from megtrim.core.chain.filenames import VERDICT_FILE
+from megtrim.core.chain.filenames import PAGE_FILE, VERDICT_FILE
 from megtrim.core.chain.graph import (
     REPORT,
     VERDICT,
@@ -23,7 +23,7 @@ from megtrim.core.chain.graph import (
 )
 from megtrim.core.chain.session import Session, TaskResults, TrimRequest
 from megtrim.core.chain.stage_result import dump_result
-from megtrim.core.checks.invocation import Options
+from megtrim.core.checks.invocation import Options, split_next
 from megtrim.core.checks.statuses import VerdictKind
 from megtrim.core.cli.echo import show, show_json, show_summary
 from megtrim.core.cli.options import (
@@ -67,8 +67,7 @@ _IDLE: dict[Stage, tuple[str, str, tuple[str, ...]]] = {
 """Why a stage has no task, what to do, and the command for that."""
 
 
-_PAGE = "index.html"
-FORMS = {"junit": "junit.xml", "markdown": "report.md", "html": _PAGE}
+FORMS = {"junit": "junit.xml", "markdown": "report.md", "html": PAGE_FILE}
 
 
 def execute(options: Options, stage: Stage) -> int:
@@ -134,9 +133,12 @@ def show_results(
         show(render_results(session.results, left))
         return
     show_summary(_as_text(session, stage, wanted, leaves=bool(left)))
-    for label, value in left.items():
-        for text in [value] if isinstance(value, str) else value:
-            show(f"{label}: {text}")  # as wide as it is: people copy it
+    for program in left.get("program", ()):
+        show(f"program: {program}")  # as wide as it is: people copy it
+    if "report" in left:
+        show(f"report: {left['report']}")
+    for line in _list_next(str(left.get("next", ""))):
+        show(line)
 
 
 def read_made_verdict(session: Session) -> Verdict | None:
@@ -151,9 +153,15 @@ def _say_passed(session: Session) -> list[str]:
     verdict = read_made_verdict(session)
     if verdict is None or verdict.verdict is not VerdictKind.PASS or verdict.warnings:
         return []
-    said = f"{verdict.verdict}. {verdict.headline}: {session.request.final}/{_PAGE}"
-    following = [f"next: {verdict.next}"] if verdict.next else []
-    return [one_line(f"everything is up to date: {said}"), *following]
+    said = f"{verdict.verdict}. {verdict.headline}: {session.request.final}/{PAGE_FILE}"
+    return [one_line(f"everything is up to date: {said}"), *_list_next(verdict.next)]
+
+
+def _list_next(text: str) -> list[str]:
+    """Return the lines of a next step, with what is to be pasted in one of its own."""
+    said, line = split_next(text)
+    shown = [f"next: {one_line(said)}{':' if line else ''}"] if said else []
+    return [*shown, line] if line else shown
 
 
 def _list_left(session: Session) -> dict[str, str | list[str]]:
@@ -161,7 +169,7 @@ def _list_left(session: Session) -> dict[str, str | list[str]]:
     if verdict is None or REPORT not in session.results.done:
         return {}
     following = {"next": verdict.next} if verdict.next else {}
-    page = f"{session.request.final}/{_PAGE}"
+    page = f"{session.request.final}/{PAGE_FILE}"
     return {"program": [*verdict.programs], "report": page, **following}
 
 
@@ -196,7 +204,7 @@ def _as_text(session: Session, stage: Stage, wanted: Sequence[Task], *, leaves: 
         lines += table.render_urgent(tuple(budget_checks_of(session)))
     for folder in session.results.done.values():
         if folder.stage == stage and not leaves:
-            page = folder.path / _PAGE
+            page = folder.path / PAGE_FILE
             lines.append(f"{folder.name}: {page if page.exists() else folder.path}")
     return "\n".join(lines)
 

@@ -25,6 +25,11 @@ from megtrim.core.config.config_id import id_of
 from megtrim.core.config.units import WORK
 from megtrim.core.proof import neighbours
 from megtrim.core.proof.results import ScenarioResult, with_note
+from megtrim.core.report.findings import (
+    Concern,
+    describe_outcome,
+    list_findings,
+)
 from megtrim.core.report.sections import find_times
 from megtrim.core.size.report import budgets
 from megtrim.core.size.report import tables as sizes
@@ -35,7 +40,6 @@ from megtrim.core.verdict.wording import (
     describe_origin,
     describe_rebuild,
     list_trimmed,
-    list_urgent,
 )
 from megtrim.libs.render.formatting import (
     group_digits,
@@ -47,16 +51,17 @@ from megtrim.libs.render.markup import (
     block,
     bounded_table,
     code,
+    code_in_title,
     command,
     fold,
     link,
     one_line,
     path_in_repository,
     prose,
+    prose_with_code,
 )
 from megtrim.libs.util.errors import EXIT_PASS
 from megtrim.libs.util.value import Value
-from megtrim.libs.util.wording import count
 
 T = TypeVar("T")
 
@@ -64,12 +69,13 @@ LIMIT = 60_000
 """Bytes of UTF-8. A comment may have 65,536 characters, however GitHub counts them."""
 
 _NOTE_ROOM = 500
-_MOST_CHECKS = 10
+_MOST_FINDINGS = 4
+_MOST_NAMED = 3
+_MOST_SHOWN = 5
 _MOST_LINES = 20
 _MOST_MISSING = 50
 _MOST_DETAIL = 2_000
 _MOST_COMMAND = 2_000
-_MOST_TITLE = 300
 
 _QUIET_ON_DEVICES = (
     CheckStatus.UNVERIFIED,
@@ -90,8 +96,8 @@ NOWHERE = Links()
 
 def render(verdict: Verdict, *, links: Links = NOWHERE, measured: bool = False) -> str:
     """``measured`` adds what a pull request does not change."""
-    last = close(verdict.origin, links)
-    shown, left_out = fit(_parts(verdict, measured=measured), others=[last])
+    last = _name_origin(verdict.origin, links)
+    shown, left_out = fit(_parts(verdict, links, measured=measured), others=[last])
     if left_out:
         names = ", ".join(f"{name} ({n})" if n > 1 else name for name, n in left_out.items())
         shown.append(f"*Left out, because a comment is bounded: {names}. The HTML report has all.*")
@@ -116,32 +122,31 @@ def fit(
 
 
 def close(origin: Origin, links: Links) -> str:
+    """Return the last line of a page that has no link to its run yet."""
+    where = link("This run", links.run)
+    last = _name_origin(origin, links)
+    return " ".join(part for part in (last, where and f"{where} has its log.") if part)
+
+
+def _name_origin(origin: Origin, links: Links) -> str:
     of = prose(describe_origin(origin))
-    run = link("This run", links.run)
-    where = f"{run} has the rest." if run else ""
-    if links.artifact:
-        keeps = f"keeps the whole report as its artifact {code(links.artifact)}."
-        where = f"{run or 'This run'} {keeps}"
+    where = f"The report is the artifact {code(links.artifact)}." if links.artifact else ""
     return " ".join(part for part in (of and f"{of}.", where) if part)
 
 
-def _parts(verdict: Verdict, *, measured: bool) -> Iterator[tuple[str, str]]:
-    yield "verdict", _opening(verdict)
-    if verdict.artifacts:
-        yield from _sizes(verdict)
-    attention = [check for check in list_urgent(verdict) if not _is_quiet(check)]
-    yield from (("check", _check(check, verdict)) for check in attention[:_MOST_CHECKS])
-    if attention[_MOST_CHECKS:]:
-        yield "further checks", _further(attention[_MOST_CHECKS:])
-    yield from (("budgets", part) for part in budgets.markdown(verdict))
+def _parts(verdict: Verdict, links: Links, *, measured: bool) -> Iterator[tuple[str, str]]:
+    yield "verdict", _opening(verdict, links)
+    yield from _decide(verdict)
     times = find_times(verdict)
     if times is not None:
         tables, performance = times
         yield "times in short", tables.markdown_summary(performance)
-    if devices := _devices(verdict):
-        yield "devices", devices
+    yield from _devices(verdict)
     if verdict.warnings:
         yield "warnings", _list("Warnings", verdict.warnings, prose)
+    if verdict.artifacts:
+        yield from (("what changed", part) for part in sizes.changes(verdict))
+        yield "sizes of all builds", sizes.fold_builds(verdict)
     if verdict.scenarios:
         yield "scenarios", scenarios(verdict)
     if times is not None:
@@ -153,82 +158,157 @@ def _parts(verdict: Verdict, *, measured: bool) -> Iterator[tuple[str, str]]:
     yield "engine, toolchain and devices", identity(verdict)
 
 
+def _decide(verdict: Verdict) -> Iterator[tuple[str, str]]:
+    """Yield what keeps it from passing, sizes and budgets."""
+    findings = [each for each in list_findings(verdict) if not _is_quiet(each.first)]
+    # A size within its budget would be a green line above a failure.
+    sizes_first = not findings or findings[0].is_of_sizes
+    if sizes_first:
+        yield from _sizes(verdict)
+    for finding in findings[:1]:
+        yield "check", describe_finding(finding, verdict)
+    if not sizes_first:
+        yield from _sizes(verdict)
+    for finding in findings[1:_MOST_FINDINGS]:
+        yield "check", f"{_title(finding)}\n\n{describe_finding(finding, verdict)}"
+    if findings[_MOST_FINDINGS:]:
+        yield "further checks", _further(findings[_MOST_FINDINGS:])
+    yield from (("budgets", part) for part in budgets.markdown(verdict))
+
+
 def _sizes(verdict: Verdict) -> Iterator[tuple[str, str]]:
-    yield "table of sizes", sizes.table(verdict)
-    if advice := sizes.advise_on_growth(verdict):
-        yield "why sizes changed", advice
+    if shown := sizes.table(verdict):
+        yield "table of sizes", shown
+    if why := sizes.explain_changes(verdict):
+        yield "why sizes changed", why
     yield from (("price of what came in", part) for part in sizes.list_prices(verdict))
-    yield from (("what changed", part) for part in sizes.changes(verdict))
 
 
-def _opening(verdict: Verdict) -> str:
-    sign = VERDICT_SIGNS[verdict.verdict]
-    project = code(verdict.origin.project)
+def _opening(verdict: Verdict, links: Links) -> str:
+    """Return the heading, and below it where the report is, and what it is about."""
+    title = f"## {VERDICT_SIGNS[verdict.verdict]} {describe_outcome(verdict, sizes.MARKDOWN)}"
     config = verdict.invocation.config
     of = f" ({code(config)})" if id_of(config) else ""
-    speaks_for_itself = verdict.verdict in (VerdictKind.PASS, VerdictKind.FAIL)
-    meaning = "" if speaks_for_itself else f" {MEANINGS[verdict.verdict]}"
-    title = f"## {sign} megtrim: {verdict.verdict} for {project}{of}{_worst(verdict)}"
-    seen = f"{prose(f'{verdict.headline}.')}{meaning}"
-    glance = sizes.glance(verdict)
-    urgent = list_urgent(verdict)
-    # A size within its budget would be a green line above a failure.
-    sizes_first = not urgent or is_of_sizes(urgent[0])
-    parts = (glance, seen) if sizes_first else (seen, glance)
-    return "\n\n".join(part for part in (title, describe_next_step(verdict), *parts) if part)
-
-
-def _worst(verdict: Verdict) -> str:
-    urgent = list_urgent(verdict)
-    if urgent:
-        worst = urgent[0]
-        return f": {code(worst.id)}: {prose(one_line(worst.text, limit=_MOST_TITLE))}"
-    if verdict.verdict is not VerdictKind.PASS:
-        return ": no check passed"
-    warnings = len(verdict.warnings)
-    return f", with {count(warnings, 'warning')}" if warnings else ""
-
-
-def _check(check: Check, verdict: Verdict) -> str:
-    lines = [f"### {CHECK_SIGNS[check.status]}: {code(check.id)}", prose(check.text)]
-    if check.hint:
-        lines.append(f"What to do: {prose(check.hint)}")
-    if check.reproduce:
-        lines.append(f"To see it again:\n\n{block(command(check.reproduce), limit=_MOST_COMMAND)}")
-    mine = (s for s in verdict.scenarios if s.id == check.subject and s.missing_regions)
-    trapped = next(mine, None) if check.kind is CheckKind.TRAP else None
-    if trapped is not None:
-        lines.append(_missing_fold(trapped.missing_regions))
-        for title, text in (("Crash", trapped.crash), ("End of the log", trapped.log_tail)):
-            if text.strip():
-                lines.append(fold(title, block(text, limit=_MOST_DETAIL)))
-    elif check.detail:
-        lines.append(fold("Details", block(check.detail, limit=_MOST_DETAIL)))
+    about = f"megtrim: {verdict.verdict} for {code(verdict.origin.project)}{of}"
+    facts = [link("Report", links.run), about]
+    if verdict.artifacts:
+        facts.append(sizes.name_baseline(verdict))
+    lines = [title, " · ".join(fact for fact in facts if fact)]
+    if verdict.verdict not in (VerdictKind.PASS, VerdictKind.FAIL):
+        lines.append(_explain_unclear(verdict))
+    elif not verdict.artifacts:
+        lines.append(prose(f"{verdict.headline}."))
     return "\n\n".join(lines)
 
 
-def _missing_fold(missing: Sequence[str]) -> str:
-    shown = [one_line(region, limit=200) for region in missing[:_MOST_MISSING]]
-    if missing[_MOST_MISSING:]:
-        shown.append(f"and {group_digits(len(missing) - _MOST_MISSING)} more")
-    noun = "region" if len(missing) == 1 else "regions"
+def _explain_unclear(verdict: Verdict) -> str:
+    passes = exit_code(verdict.verdict, verdict.unverified) == EXIT_PASS
+    until = " This does not block the merge." if passes else ""
+    return f"{MEANINGS[verdict.verdict]}{until}"
+
+
+def _title(finding: Concern) -> str:
+    sign = CHECK_SIGNS[finding.status]
+    if len(finding.checks) == 1:
+        return f"### {sign}: {code(finding.first.id)}"
+    of = "scenarios" if finding.is_of_scenarios else "checks"
+    number = len(finding.subjects if finding.is_of_scenarios else finding.checks)
+    return f"### {sign}: {group_digits(number)} {of if number > 1 else of.removesuffix('s')}"
+
+
+def describe_finding(finding: Concern, verdict: Verdict) -> str:
+    """Say what was seen, once for all checks that ended by it, and what to do."""
+    check = finding.first
+    lines = []
+    if finding.missing:
+        lines.append(_name_missing(finding))
+    elif not (finding.is_of_sizes and _is_in_table(finding, verdict)):
+        lines.append(_describe_checks(finding))
+    todo = [f"**What to do:** {prose_with_code(check.hint)}."] if check.hint else []
+    if finding.is_of_sizes and check.hint:
+        file = path_in_repository(check.file, verdict.invocation.config)
+        todo.append(f"Its limit: {code(f'{file}:{check.line}')}.")
+    if check.reproduce:
+        todo.append("To reproduce:")
+    if todo:
+        lines.append(" ".join(todo))
+    if check.reproduce:
+        lines.append(block(command(check.reproduce), limit=_MOST_COMMAND))
+    return "\n\n".join((*lines, *_fold_details(finding, verdict)))
+
+
+def _is_in_table(finding: Concern, verdict: Verdict) -> bool:
+    """Tell whether the table of sizes says all of it."""
+    trimmed = {name_subject(name, size.variant, "") for name, size in list_trimmed(verdict)}
+    return all(check.subject in trimmed for check in finding.checks)
+
+
+def _describe_checks(finding: Concern) -> str:
+    first, *others = finding.texts
+    if len(finding.checks) > 1 and finding.is_of_sizes:
+        lines = (f"- {code(check.subject)}: {prose(check.text)}" for check in finding.checks)
+        return "\n".join(lines)
+    named = _name_subjects(finding) if len(finding.subjects) > 1 else ""
+    return "\n\n".join(part for part in (prose(f"{first}."), *map(prose, others), named) if part)
+
+
+def _name_subjects(finding: Concern) -> str:
+    subjects = [code(subject) for subject in finding.subjects]
+    more = len(subjects) - _MOST_NAMED
+    others = f" and {group_digits(more)} more" if more > 0 else ""
+    return ", ".join(subjects[:_MOST_NAMED]) + others
+
+
+def _name_missing(finding: Concern) -> str:
+    number = len(finding.missing)
+    several = len(finding.subjects) > 1
+    need = "need" if several else "needs"
+    which = "this region, which was" if number == 1 else f"these {number:,} regions, which were"
+    whom = (
+        f"{group_digits(len(finding.subjects))} scenarios" if several else _name_subjects(finding)
+    )
+    shown = [one_line(region, limit=200) for region in finding.missing[:_MOST_MISSING]]
     body = block("\n".join(shown), limit=(_MOST_MISSING + 1) * 300)
-    return fold(f"{group_digits(len(missing))} missing {noun}", body)
+    first = f"{whom} {need} {which} trimmed away"
+    if number <= _MOST_SHOWN:
+        named = f"\n\nThey are {_name_subjects(finding)}." if several else ""
+        return f"{first}:\n\n{body}{named}"
+    if number > _MOST_MISSING:
+        left = group_digits(number - _MOST_MISSING)
+        body = block("\n".join((*shown, f"and {left} more")), limit=(_MOST_MISSING + 1) * 300)
+    named = f" They are {_name_subjects(finding)}." if several else ""
+    return f"{first}.{named}\n\n{fold(f'{group_digits(number)} missing regions', body)}"
 
 
-def _further(checks: Sequence[Check]) -> str:
+def _fold_details(finding: Concern, verdict: Verdict) -> Iterator[str]:
+    """Fold what the first scenario left; the report has that of the others."""
+    check = finding.first
+    if not finding.missing:
+        if check.detail:
+            yield fold("Details", block(check.detail, limit=_MOST_DETAIL))
+        return
+    [scenario] = (each for each in verdict.scenarios if each.id == check.subject)
+    of = f" of {code_in_title(scenario.id)}" if len(finding.subjects) > 1 else ""
+    for title, text in (("Crash", scenario.crash), ("End of the log", scenario.log_tail)):
+        if text.strip():
+            yield fold(f"{title}{of}", block(text, limit=_MOST_DETAIL))
+
+
+def _further(findings: Sequence[Concern]) -> str:
+    checks = [check for finding in findings for check in finding.checks]
+
     def row(check: Check) -> tuple[str, ...]:
         return CHECK_SIGNS[check.status], code(check.id), prose(check.text)
 
     rows = bounded_table(("result", "check", "seen"), checks, row)
-    return f"### Further checks to look at\n\n{rows}"
+    return f"### Also needs attention\n\n{rows}"
 
 
 def _is_quiet(check: Check) -> bool:
     return check.kind is CheckKind.DEVICE and check.status in _QUIET_ON_DEVICES
 
 
-def _devices(verdict: Verdict) -> str:
+def _devices(verdict: Verdict) -> Iterator[tuple[str, str]]:
     by_text: dict[tuple[CheckStatus, str], list[str]] = {}
     for status in _QUIET_ON_DEVICES:
         for check in verdict.checks:
@@ -240,7 +320,11 @@ def _devices(verdict: Verdict) -> str:
         scenarios = code(of[0]) if len(of) == 1 else f"{group_digits(len(of))} scenarios"
         return f"{CHECK_SIGNS[status]}: {prose(text)} ({scenarios})"
 
-    return _list("Devices", list(by_text.items()), line) if by_text else ""
+    if by_text:
+        yield "devices", _list("Devices", list(by_text.items()), line)
+    worst = list_findings(verdict)[:1]
+    if worst and _is_quiet(worst[0].first) and worst[0].first.hint:
+        yield "devices", f"**What to do:** {prose_with_code(worst[0].first.hint)}."
 
 
 def _list(title: str, items: Sequence[T], line: Callable[[T], str]) -> str:
@@ -297,7 +381,9 @@ def _tags(regions: RegionsUse) -> str:
         return (*row(use), group_digits(use.held))
 
     if regions.held:
-        return bounded_table(("tag", "kept>", "held>"), regions.most_kept_first, row_with_held)
+        return bounded_table(
+            ("tag", "kept>", "in the engine>"), regions.most_kept_first, row_with_held
+        )
     return bounded_table(("tag", "kept>"), regions.most_kept_first, row)
 
 
@@ -336,40 +422,3 @@ def identity(verdict: Verdict) -> str:
 def _describe_device(device: DeviceIdentity) -> str:
     facts = ", ".join(code(f"{name}: {value}") for name, value in sorted(device.facts.items()))
     return f"{code(device.name)} ({code(device.kind)}) {facts}"
-
-
-_OF_BUDGETS = (CheckKind.SIZE, CheckKind.GROWTH)
-
-
-def is_of_sizes(check: Check) -> bool:
-    return check.kind in _OF_BUDGETS
-
-
-def describe_next_step(verdict: Verdict) -> str:
-    """Empty if nothing is to be done."""
-    urgent = list_urgent(verdict)
-    if not urgent or not urgent[0].hint:
-        return ""
-    worst = urgent[0]
-    parts = [f"**What to do:** {prose(worst.hint)}."]
-    if exit_code(verdict.verdict, verdict.unverified) == EXIT_PASS:
-        parts.append("Until then, this does not block the merge.")
-    if is_of_sizes(worst):
-        if causes := _name_causes(worst, verdict):
-            parts.insert(0, f"**Cause:** {causes}.")
-        file = path_in_repository(worst.file, verdict.invocation.config)
-        parts.append(f"The budget is at {code(f'{file}:{worst.line}')}.")
-    return " ".join(parts)
-
-
-def _name_causes(check: Check, verdict: Verdict) -> str:
-    """Empty if the file did not grow, or if the budget is of a part."""
-    found = (
-        size
-        for artifact, size in list_trimmed(verdict)
-        if name_subject(artifact, size.variant, "") == check.subject
-    )
-    size = next(found, None)
-    if size is None or (size.growth_bytes or 0) <= 0:
-        return ""
-    return sizes.name_causes(size, verdict.causes)

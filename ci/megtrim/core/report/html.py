@@ -8,23 +8,28 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
+import zlib
+from collections.abc import Sequence
 from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup, escape
 
-from megtrim.core.build_spec import Variant
-from megtrim.core.checks.statuses import (
-    SCENARIO_STATUSES,
-    CheckKind,
-    CheckStatus,
-    ScenarioStatus,
-    describe_meaning,
-)
-from megtrim.core.config.units import format_bytes
+from megtrim.core.build_spec import Origin, Variant
+from megtrim.core.checks.statuses import SCENARIO_STATUSES, CheckStatus, VerdictKind
+from megtrim.core.config.units import Measure, format_bytes
 from megtrim.core.proof import neighbours
-from megtrim.core.proof.neighbours import count_working
+from megtrim.core.proof.results import ScenarioResult
+from megtrim.core.report.findings import Concern, describe_outcome, list_findings
+from megtrim.core.report.first_screen import (
+    describe_finding,
+    describe_state,
+    find_growth_check,
+    find_next_step,
+    is_cautious,
+    list_tiles,
+)
 from megtrim.core.report.sections import list_page_values
 from megtrim.core.size.prices import PriceKind
 from megtrim.core.size.report import budgets
@@ -32,12 +37,12 @@ from megtrim.core.size.report import tables as growth
 from megtrim.core.size.rows import ArtifactSizes, VariantSize
 from megtrim.core.verdict.model import Verdict
 from megtrim.core.verdict.wording import (
+    change_of,
     describe_device,
     describe_origin,
     describe_rebuild,
     growth_of,
     list_trimmed,
-    list_urgent,
     name_variant,
     origin_facts,
 )
@@ -75,7 +80,8 @@ _MARKS = re.compile(r"\*+|`")
 _BREAK = re.compile(r"(/|_|::)(?=[^/_:])")
 
 
-def render(verdict: Verdict) -> str:
+def render(verdict: Verdict, *, run: str = "") -> str:
+    """``run``: address of the run that made it, whose repository has the commit; or empty."""
     environment = _environment()
     style = _asset("style.css")
     times = list_page_values(verdict)
@@ -84,7 +90,7 @@ def render(verdict: Verdict) -> str:
     script = _asset("map.js") + _asset("script.js")
     template = environment.get_template("page.html.j2")
     page: str = template.render(
-        **_outcome(verdict),
+        **_outcome(verdict, run),
         **_sizes(verdict),
         **times,
         style=style,
@@ -95,18 +101,58 @@ def render(verdict: Verdict) -> str:
     return page
 
 
-def _outcome(verdict: Verdict) -> dict[str, Any]:
-    statuses = [check.status for check in verdict.checks]
+def _outcome(verdict: Verdict, run: str) -> dict[str, Any]:
+    findings = list_findings(verdict)
+    limits = [row for row in verdict.budgets if budgets.is_compared(row)]
     return {
         "verdict": verdict,
-        "meaning": describe_meaning(verdict.verdict, statuses),
+        "outcome": describe_outcome(verdict),
+        "state": describe_state(verdict),
+        "cautious": verdict.verdict is VerdictKind.PASS and is_cautious(verdict),
+        "step": find_next_step(verdict),
         "name_variant": partial(name_variant, trim=verdict.trim),
-        "attention": list_urgent(verdict),
-        "tiles": _tiles(verdict),
+        "findings": [(finding, describe_finding(finding, verdict)) for finding in findings],
+        "tiles": list_tiles(verdict),
         "origin": origin_facts(verdict.origin),
+        "links": _link_origin(verdict.origin, run),
         "matrices": neighbours.matrices(verdict.neighbours),
         "scenario_ids": tuple(scenario.id for scenario in verdict.scenarios),
+        "scenario_groups": _group_scenarios(verdict, findings),
+        "limits": sorted(limits, key=lambda row: row.status is not CheckStatus.FAIL),
+        "unchecked": [row for row in verdict.budgets if not budgets.is_compared(row)],
     }
+
+
+_RUN = re.compile(r"(https?://[A-Za-z0-9.:-]+/[A-Za-z0-9._-]+/[A-Za-z0-9._-]+)/actions/runs/[0-9]+")
+
+
+def _link_origin(origin: Origin, run: str) -> dict[str, str]:
+    """Return addresses of the commit, the pull request and the run; none but those of a run."""
+    found = _RUN.fullmatch(run)
+    if found is None:
+        return {}
+    links = {"run": run}
+    if origin.commit:
+        links["commit"] = f"{found[1]}/commit/{origin.commit}"
+    if origin.pull_request:
+        links["pull request"] = f"{found[1]}/pull/{origin.pull_request}"
+    return links
+
+
+def _group_scenarios(
+    verdict: Verdict, findings: Sequence[Concern]
+) -> list[tuple[Concern | None, list[ScenarioResult]]]:
+    """Return those that failed first, by the cause that they share, and then all others."""
+    left = {scenario.id: scenario for scenario in verdict.scenarios}
+    groups: list[tuple[Concern | None, list[ScenarioResult]]] = []
+    for finding in findings:
+        if not finding.is_of_scenarios:
+            continue
+        found = [left.pop(subject) for subject in finding.subjects if subject in left]
+        if found:
+            groups.append((finding, found))
+    groups.append((None, list(left.values())))
+    return groups
 
 
 def _sizes(verdict: Verdict) -> dict[str, Any]:
@@ -138,6 +184,7 @@ def _environment() -> Environment:
     )
     environment.filters |= {
         "breakable": _mark_breaks,
+        "change": change_of,
         "causes": lambda size, verdict: growth.explain_growth(
             size, verdict.causes, committed=verdict.invocation.committed
         ),
@@ -151,7 +198,11 @@ def _environment() -> Environment:
         "in_repository": path_in_repository,
         "milliseconds": milliseconds,
         "origin": describe_origin,
+        "colour": find_colour,
+        "component": name_component,
+        "measured": budgets.describe_measured,
         "part": growth.name_part,
+        "with_code": _mark_code,
         "parts": growth.count_parts,
         "percent": percent,
         "seconds": seconds,
@@ -159,6 +210,7 @@ def _environment() -> Environment:
     }
     environment.globals |= {
         "describe_lower": budgets.describe_lower,
+        "find_growth_check": find_growth_check,
         "place_marks": budgets.place_marks,
         "scenario_statuses": SCENARIO_STATUSES,
         "kept_of_held": kept_of_held,
@@ -201,6 +253,18 @@ def _mark_breaks(name: str) -> Markup:
     return Markup(_BREAK.sub(r"\1<wbr>", str(escape(_clean(name)))))
 
 
+def _mark_code(text: str) -> Markup:
+    """What is between two backticks is code, such as the command of an advice."""
+    parts = _clean(text).split("`")
+    if len(parts) % 2 == 0:
+        return escape(_clean(text))
+    shown = (
+        Markup("<code>{}</code>").format(part) if number % 2 else escape(part)
+        for number, part in enumerate(parts)
+    )
+    return Markup("").join(shown)
+
+
 def _asset(name: str) -> Markup:
     return Markup(_environment().get_template(name).render())
 
@@ -209,43 +273,29 @@ def _digest(text: str) -> str:
     return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
 
 
-def _tiles(verdict: Verdict) -> list[tuple[str, str, str]]:
-    tiles = []
-    for artifact in verdict.artifacts:
-        for size in artifact.sizes:
-            if size.variant == "reduced":
-                number = format_bytes(size.size_bytes)
-                tiles.append((artifact.name, number, f"{percent(size.share)} of plain"))
-    if verdict.scenarios:
-        passed = sum(item.status is ScenarioStatus.PASS for item in verdict.scenarios)
-        tiles.append(("Scenarios verified", str(passed), f"of {len(verdict.scenarios)}"))
-    regions = verdict.regions
-    if regions.kept:
-        of = f"of {group_digits(regions.held)}" if regions.held else "by the committed keep set"
-        tiles.append(("Regions kept", group_digits(regions.kept), of))
-    if verdict.neighbours:
-        working, _, applying = count_working(verdict.neighbours).partition(" ")
-        tiles.append(("Neighbours that work", working, applying))
-    grown = [row for row in verdict.budgets if row.status is CheckStatus.FAIL and row.max_bytes]
-    if grown and all(row.kind is CheckKind.GROWTH for row in grown):
-        # What is left of another budget would calm down about the one that is exceeded.
-        worst = min(grown, key=lambda row: (row.left_bytes or 0) / (row.max_bytes or 1))
-        over = f"over a limit of {worst.format(worst.max_bytes or 0)} of growth"
-        tiles.append(("Exceeded budget", worst.format(-(worst.left_bytes or 0)), over))
-        return tiles
-    limited = [
-        (row.left_bytes / row.max_bytes, row.left_bytes, row.max_bytes)
-        for row in verdict.budgets
-        if row.kind is CheckKind.SIZE and row.max_bytes and row.left_bytes is not None
-    ]
-    if limited:
-        _, left, limit = min(limited)
-        of = f"{'left' if left >= 0 else 'too many'} of {format_bytes(limit)}"
-        tiles.append(("Tightest budget", format_bytes(abs(left)), of))
-    return tiles
+_SECTIONS = ("text", "rodata", "data", "relocations", "unwind", "other")
+"""In each report, these have the same colours."""
+_ENGINE_COLOURS = 8
+_SEED = 2091
+"""Gives the components of the engines that are known colours apart."""
+_COLOURS = {"C library": 8, "other": 8, "C++ library": 9, "unwind tables": 10}
+_REST_COLOUR = 11
+_UNNAMED = ("unexplained", "headers", "padding", "toolchain", "[")
+_TITLES = {"other": "C library, other", "unexplained code": "unnamed code"}
 
 
-_COLOURS = 8
+def find_colour(component: str) -> int:
+    """Return the same colour for a component in each report of each engine."""
+    top = component.partition("/")[0]
+    if top.startswith(_UNNAMED):
+        return _REST_COLOUR
+    return _COLOURS.get(top, zlib.crc32(top.encode(), _SEED) % _ENGINE_COLOURS)
+
+
+def name_component(component: str) -> str:
+    return _TITLES.get(component, component.replace("unexplained", "unnamed"))
+
+
 # Least widths in percent at which text fits: on a wide screen (960 pixels), and on any (300).
 _FITS_WIDE = 9.0
 _FITS_ANY = 25.0
@@ -266,6 +316,12 @@ class Bar(Value):
     width: str
     segments: tuple[ChartSegment, ...]
     enlarged: tuple[ChartSegment, ...]
+    companion_width: str
+
+    @property
+    def companion(self) -> int:
+        """Bytes of the file with deferred functions; 0: there is none."""
+        return self.size.forms.get(Measure.REST, 0)
 
 
 class SizePicture(Value):
@@ -279,7 +335,7 @@ def size_picture(artifact: ArtifactSizes) -> SizePicture:
     drawn = [size for size in artifact.sizes if size.variant != Variant.PROFILE]  # never ships
     parts = {size.variant: _parts(size) for size in drawn}
     names = tuple(dict.fromkeys(name for part in parts.values() for name, _ in part))
-    colours = {name: number % _COLOURS for number, name in enumerate(names)}
+    colours = {name: _SECTIONS.index(name) if name in _SECTIONS else 6 for name in names}
     totals = {variant: sum(size for _, size in part) for variant, part in parts.items()}
     scale = max(totals.values(), default=0)
     bars = []
@@ -291,6 +347,7 @@ def size_picture(artifact: ArtifactSizes) -> SizePicture:
             width=width_of(total, scale),
             segments=_segments(part, colours, scale),
             enlarged=_segments(part, colours, total),
+            companion_width=width_of(size.forms.get(Measure.REST, 0), scale),
         )
         bars.append(bar)
     rows = (

@@ -173,12 +173,19 @@ def _names(checks: Iterable[Check]) -> Iterator[tuple[str, str]]:
     taken: set[str] = set()
     tries: Counter[str] = Counter()
     for check in checks:
-        shown = unique = one_line(check.id) or "check"
+        shown = unique = one_line(_name_case(check)) or "check"
         while unique in taken:
             tries[shown] += 1
             unique = f"{shown} ({tries[shown] + 1})"
         taken.add(unique)
         yield check.id, unique
+
+
+def _name_case(check: Check) -> str:
+    """Name what is tested: a case that passes must not be called ``trap``, nor say a word twice."""
+    if check.kind is CheckKind.TRAP:
+        return f"runs:{check.subject}"
+    return check.subject if check.subject.startswith(f"{check.kind}/") else check.id
 
 
 def _case(check: Check, name: str, config: str) -> _Case:
@@ -246,5 +253,5 @@ def _output(check: Check) -> str:
     if check.hint:
         parts.append(f"what to do: {one_line(check.hint)}")
     if check.reproduce:
-        parts.append(f"to see it again: {command(check.reproduce)}")
+        parts.append(f"to reproduce: {command(check.reproduce)}")
     return "\n".join(part for part in parts if part)

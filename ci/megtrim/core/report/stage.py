@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from megtrim.core.chain.filenames import VERDICT_FILE
+from megtrim.core.chain.filenames import PAGE_FILE, VERDICT_FILE
 from megtrim.core.chain.graph import VERDICT, Task
 from megtrim.core.chain.session import Session
 from megtrim.core.verdict.model import ReportResult, parse_verdict
@@ -20,7 +20,7 @@ def work(task: Task, session: Session, folder: Path) -> ReportResult:
     for name, text in (
         ("junit.xml", junit.render(verdict)),
         ("report.md", comment.render(verdict, measured=True)),
-        ("index.html", html.render(verdict)),
+        (PAGE_FILE, html.render(verdict)),
     ):
         (folder / name).write_text(text, encoding="utf-8")
     return ReportResult()

@@ -1,9 +1,12 @@
 """The verdict as plain text for a terminal; the command line colours its statuses. Pure."""
 
+from collections import Counter
 from collections.abc import Iterable
 
 from megtrim.core.checks.check import Check
+from megtrim.core.checks.statuses import VerdictKind
 from megtrim.core.config.units import format_bytes
+from megtrim.core.report.findings import describe_outcome
 from megtrim.core.report.sections import find_times
 from megtrim.core.size.report import budgets, tables
 from megtrim.core.size.report.tables import describe_forms
@@ -22,6 +25,7 @@ from megtrim.libs.render.formatting import align_columns, group_digits, percent
 from megtrim.libs.render.markup import command, one_line
 
 _HINT_LIMIT = 2_000
+_MOST_OF_A_CAUSE = 3
 _LEFT = ("variant", "verdict")
 """Columns of text; the others are numbers."""
 _SPARE = ("bytes", "growth", "% of plain", "functions kept", "regions kept")
@@ -38,28 +42,49 @@ def render(verdict: Verdict, *, width: int = 0) -> str:
     if times is not None:
         shown, performance = times
         parts.append(shown.text(performance, width=width))
-    parts.append(f"verdict: {verdict.verdict}. {one_line(verdict.headline)}")
+    parts.append(_conclude(verdict))
     checks = render_urgent(list_urgent(verdict))
     warnings = [f"  warning: {one_line(warning)}" for warning in verdict.warnings]
     parts += ["\n".join(lines) for lines in (checks, warnings) if lines]
     return "\n\n".join(parts) + "\n"
 
 
+def _conclude(verdict: Verdict) -> str:
+    """Begin with what decides; a pass has its sizes in the same line."""
+    said = one_line(verdict.headline)
+    if verdict.verdict is VerdictKind.PASS:
+        return f"verdict: {verdict.verdict}. {said}"
+    return f"verdict: {verdict.verdict}. {describe_outcome(verdict)}\n  {said}"
+
+
 def render_urgent(checks: Iterable[Check]) -> list[str]:
+    """Say each; of many that end by one cause only the first, and how many there are."""
     lines: list[str] = []
     printed: set[str] = set()
-    for check in checks:
-        if check.status not in TO_LOOK_AT:
+    urgent = [check for check in checks if check.status in TO_LOOK_AT]
+    same = Counter(map(_find_cause, urgent))
+    shown: Counter[tuple[str, ...]] = Counter()
+    for check in urgent:
+        cause = _find_cause(check)
+        shown[cause] += 1
+        if shown[cause] > _MOST_OF_A_CAUSE:
+            if shown[cause] == same[cause]:
+                others = group_digits(same[cause] - _MOST_OF_A_CAUSE)
+                lines.append(f"  {check.status}: {others} more {check.kind} for the same cause")
             continue
         lines.append(f"  {check.status}: {one_line(check.id)}: {one_line(check.text)}")
         for label, text in (
             ("what to do", one_line(check.hint, limit=_HINT_LIMIT)),
-            ("to see it again", command(check.reproduce)),
+            ("to reproduce", command(check.reproduce)),
         ):
             if text and text not in printed:
                 lines.append(f"    {label}: {text}")
                 printed.add(text)
     return lines
+
+
+def _find_cause(check: Check) -> tuple[str, ...]:
+    return str(check.status), str(check.kind), check.text, check.hint
 
 
 def render_sizes(artifact: ArtifactSizes, verdict: Verdict | None = None, *, width: int = 0) -> str:

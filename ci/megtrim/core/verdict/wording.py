@@ -133,5 +133,23 @@ def describe_rebuild(rebuild: Rebuild) -> str:
     return f"{group_digits(rebuild.compiled)} of {group_digits(rebuild.units)} files"
 
 
+def format_change(difference_bytes: int, before_bytes: int) -> str:
+    """``+59 KiB (+2.3%)``, ``no change``."""
+    if not difference_bytes:
+        return "no change"
+    share = difference_bytes / before_bytes if before_bytes > 0 else 0.0
+    if abs(share) < 0.0001:
+        return format_growth(difference_bytes)
+    digits = 1 if abs(share) >= 0.001 else 2
+    return f"{format_growth(difference_bytes)} ({share:+.{digits}%})"
+
+
 def growth_of(size: VariantSize) -> str:
     return "" if size.growth_bytes is None else format_growth(size.growth_bytes)
+
+
+def change_of(size: VariantSize) -> str:
+    """``+59 KiB (+2.3%)``, ``no change``; empty: there is nothing to compare with."""
+    if size.growth_bytes is None:
+        return ""
+    return format_change(size.growth_bytes, size.size_bytes - size.growth_bytes)

@@ -112,7 +112,23 @@ def _code_in_html(line: str) -> str:
 
 
 def prose(text: str) -> str:
-    line = _SPECIAL.sub(_inert, one_line(text, limit=_LONGEST_PROSE))
+    return _close_opening(_SPECIAL.sub(_inert, one_line(text, limit=_LONGEST_PROSE)))
+
+
+def prose_with_code(text: str) -> str:
+    """Keep what is between two backticks as code, such as the command of an advice."""
+    parts = one_line(text, limit=2 * _LONGEST_PROSE).split("`")
+    if len(parts) % 2 == 0:
+        return prose(text)
+    shown = [
+        code(part) if number % 2 else _SPECIAL.sub(_inert, part)
+        for number, part in enumerate(parts)
+    ]
+    return _close_opening("".join(shown))
+
+
+def _close_opening(line: str) -> str:
+    """Keep what begins like an item of a list from being one."""
     opening = _OPENS_A_BLOCK.match(line)
     if opening is None:
         return line

@@ -26,6 +26,9 @@ _LOOKS = 4
 """How often a heartbeat is looked for in such a time."""
 _LONGEST_ACTIVITY = 70
 _LONGEST_ITEM = 60
+_LEAST_STEPS = 3
+_LEAST_PASSED_S = 2.0
+"""From which on a rate says something about the rest."""
 _COLUMNS = 80
 """Of a terminal that does not say how many it has."""
 
@@ -134,16 +137,42 @@ class Progress:
         self._console = console
         self._clock = clock
         self._shown = clock()
+        self._began = self._shown
+        self._done = 0
+        """How much was done at first: a build that goes on begins somewhere in the middle."""
 
     def __call__(self, done: int, total: int, item: str) -> None:
         """Report that step ``done`` of ``total`` was ``item``; without ``total``, that it began."""
         now = self._clock()
-        count = f"{done}/{total} · " if total else ""
-        line = f"  {self._what}: {count}{shorten(item, _LONGEST_ITEM, _LONGEST_ITEM // 4)}"
+        if not total or done <= self._done or not self._done:
+            self._began = now
+            self._done = done
+        count = f"{done} of {total} · " if total else ""
+        name = shorten(name_file(item), _LONGEST_ITEM, _LONGEST_ITEM // 4)
+        line = f"  {self._what}: {count}{name}{self._describe_rest(done, total, now)}"
         self._console.note(line)
         if now - self._shown >= self._console.period_s:
             self._shown = now
             self._console.show(line)
+
+    def _describe_rest(self, done: int, total: int, now: float) -> str:
+        """Say how long the rest takes at the rate so far; empty: too little is known for it."""
+        passed_s = now - self._began
+        steps = done - self._done
+        if steps < _LEAST_STEPS or passed_s < _LEAST_PASSED_S or done >= total:
+            return ""
+        return f" · about {show_time(passed_s * (total - done) / steps)} left"
+
+
+def name_file(item: str) -> str:
+    """Return the file that a build system's line is about: ``outputs.cpp``; else the line."""
+    last = item.rpartition(" ")[2]
+    name = last.rpartition("/")[2]
+    for suffix in (".o", ".obj"):
+        source = name.removesuffix(suffix)
+        if source != name and "." in source:
+            return source
+    return name if "/" in last and "." in name else item
 
 
 class SparseLines:

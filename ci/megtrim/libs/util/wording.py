@@ -9,6 +9,7 @@ import unicodedata
 
 COMMIT_DIGEST = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?", re.ASCII)
 """Names a commit of git, of SHA-1 or of SHA-256."""
+_CLAUSE = re.compile(r"[,;:] ")
 _SUSPECT = re.compile(r"[^\n\t\x20-\x7e]")
 _COMMAND = re.compile(r"^(\s*):(?=:)|##(?=\w*\[)", re.MULTILINE)
 """GitHub's at the start of a line; GitHub's older ones, Azure's and TeamCity's anywhere in it."""
@@ -22,6 +23,14 @@ def count(number: int, noun: str, plural: str = "") -> str:
 def shorten(text: str, most: int, head: int) -> str:
     """Leave out what follows ``head`` characters: what is at the end says more, as of a path."""
     return text if len(text) <= most else f"{text[:head]}…{text[head + 1 - most :]}"
+
+
+def cut(text: str, most: int) -> str:
+    """Leave out the end of a sentence that is too long, at a comma or a colon if there is one."""
+    if len(text) <= most:
+        return text
+    clauses = [found.start() for found in _CLAUSE.finditer(text[: most + 1]) if found.start() > 2]
+    return text[: clauses[-1]] if clauses else f"{text[: most - 1].rstrip()}…"
 
 
 def make_printable(text: str) -> str:

@@ -7,8 +7,14 @@ from collections.abc import Iterator, Sequence
 from datetime import date
 from itertools import groupby, pairwise
 
-from megtrim.core.timing.spec import TimeStage
-from megtrim.core.timing.times import Reference, StageTime, ratio_with_interval
+from megtrim.core.timing.spec import PerformanceStatus, TimeStage
+from megtrim.core.timing.times import (
+    Answer,
+    RatioResult,
+    Reference,
+    StageTime,
+    ratio_with_interval,
+)
 from megtrim.core.verdict.performance import (
     ChangePoint,
     HistorySeries,
@@ -97,20 +103,39 @@ def _draw_times(scenario: str, rows: tuple[PerformanceRow, ...]) -> TimePicture 
 
 def _draw_bar(row: PerformanceRow, time: StageTime, scale: Scale) -> TimeBar:
     ratio = find_ratio(row, Reference.BASELINE)
-    word = direction(ratio) if ratio else ""
     upper = scale.high if time.upper_ms is None else time.upper_ms
+    word = f"{direction(ratio)} than baseline" if ratio and _differs(ratio) else ""
+    if ratio and not word:
+        word = direction(ratio)
+    tone = _find_tone(ratio)
+    base = find_ratio(row, Reference.BASE)
+    if row.status is PerformanceStatus.REGRESSED and base is not None:
+        # The verdict is about the earlier program: the picture must not look better than it.
+        than = one_line(base.name) or str(base.against)
+        word = f"regressed: {direction(base)} than {than}{', ' if word else ''}{word}"
+        tone = "slower"
     return TimeBar(
         name=one_line(row.experiment),
         time=f"{time_with_interval(time)} ms",
         ratio=ratio_with_interval(ratio) if ratio else "",
         word=word,
-        tone=word if word in ("faster", "slower") else "neither",
+        tone=tone,
         width=scale.x(time.median_ms),
         lower=scale.x(time.lower_ms),
         upper=scale.x(upper),
         open_ended=time.upper_ms is None or time.upper_ms > scale.high,
         cut=time.median_ms > scale.high,
     )
+
+
+def _differs(ratio: RatioResult) -> bool:
+    return ratio.different is Answer.YES
+
+
+def _find_tone(ratio: RatioResult | None) -> str:
+    if ratio is None or not _differs(ratio):
+        return "neither"
+    return "slower" if ratio.ratio > 1 else "faster"
 
 
 def _list_ticks(scale: Scale, most: int, unit: str) -> Iterator[Tick]:

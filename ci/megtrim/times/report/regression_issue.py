@@ -20,7 +20,7 @@ from megtrim.libs.util.strict_json import dump, load
 from megtrim.libs.util.value import Value
 from megtrim.libs.util.wording import COMMIT_DIGEST
 from megtrim.times.nights.issue_actions import IssueAction, IssueState, RegressionRecord
-from megtrim.times.report.tables import time_with_interval
+from megtrim.times.report.tables import direction, time_with_interval
 
 LABEL = "megtrim-regression"
 _VERSION = 1
@@ -37,7 +37,7 @@ _COMMIT_DIGITS = 12
 _DAY = len("2026-11-23")
 _MARK = "<!-- megtrim:regression:v1 "
 _END = " -->"
-_HEAD = ("experiment", "device", "against", "ratio>", "time (ms)>")
+_HEAD = ("experiment", "change", "against", "device", "ratio>", "time (ms)>")
 
 _HOW_IT_ENDS = (
     "megtrim closes this issue on the first night on which the scenario is as fast as before; a "
@@ -162,8 +162,9 @@ def _cells(row: Row) -> Iterator[tuple[str, ...]]:
     for name, ratio, time in _comparisons(row):
         yield (
             name,
-            code(row.device),
+            direction(ratio),
             code(ratio.name) or str(ratio.against),
+            code(row.device),
             f"**{ratio_with_interval(ratio)}**" if ratio.regressed else ratio_with_interval(ratio),
             time_with_interval(time) if time else "",
         )
@@ -236,4 +237,4 @@ def _reproduce(rows: tuple[Row, ...], record: RegressionRecord) -> Iterator[str]
             commands.append(text)
     if commands:
         text = "\n".join([*prepare, *commands[:_MOST_COMMANDS]])
-        yield f"### To see it again\n\n{block(text, limit=5 * _LONGEST_COMMAND)}"
+        yield f"### To reproduce\n\n{block(text, limit=5 * _LONGEST_COMMAND)}"

@@ -73,6 +73,13 @@ _SIGNS = {
 }
 
 
+_OVER = {
+    Answer.YES: ", more than the threshold",
+    Answer.NO: ", within the threshold",
+    Answer.INCONCLUSIVE: ", whether it is more than the threshold is unproven",
+}
+
+
 class TimeCells(Value):
     names: tuple[str, ...]
     numbers: tuple[str, ...]
@@ -191,9 +198,8 @@ def _cells(
     answers = []
     for ratio in ratios:
         subject = f"{ratio.stage} against {one_line(ratio.name) or ratio.against}"
-        answers.append(
-            f"{subject}: different: {ratio.different}, over the threshold: {ratio.exceeds}"
-        )
+        over = _OVER[ratio.exceeds] if ratio.different is not Answer.NO else ""
+        answers.append(f"{subject}: {direction(ratio)}{over}")
     return TimeCells(
         names=names,
         numbers=numbers,
@@ -234,11 +240,12 @@ def time_with_interval(time: StageTime) -> str:
 
 
 def direction(ratio: RatioResult) -> str:
+    """Say it in words: ``25% faster``, ``5.1% slower``."""
     if ratio.different is Answer.INCONCLUSIVE:
         return "unproven"
     if ratio.different is Answer.NO:
         return "no difference"
-    return "slower" if ratio.ratio > 1 else "faster"
+    return f"{100 * abs(ratio.ratio - 1):.3g}% {'slower' if ratio.ratio > 1 else 'faster'}"
 
 
 def find_time(row: PerformanceRow, stage: TimeStage) -> StageTime | None:

@@ -88,8 +88,8 @@ COMMITTED = Invocation(config="trim/a.yaml", committed=True, keep_set="trim/megt
 TRACED = Invocation(config="trim/a.yaml")
 COMMIT = "commit the configuration and the keep set"
 WAY_OUT = (
-    "trace it again and accept that with megtrim trim --config trim/a.yaml --accept, "
-    "then commit trim/megtrim/keepset; the trace-refresh workflow proposes the same"
+    "trace it again and accept that with `megtrim trim --config trim/a.yaml --accept`, "
+    "then commit `trim/megtrim/keepset`; the trace-refresh workflow proposes the same"
 )
 
 

@@ -13,8 +13,8 @@ import click
 import pytest
 from click.shell_completion import ShellComplete
 
+from megtrim.core.cli import echo, message_codes
 from megtrim.core.cli import main as entry
-from megtrim.core.cli import message_codes
 from megtrim.core.cli.clock import describe_clock, read_now, read_today
 from megtrim.core.cli.echo import complain, open_console, show, show_command, show_summary
 from megtrim.core.cli.environment import open_processes, read_git_ceilings, takes_color
@@ -349,7 +349,7 @@ SUMMARY = """\
   reduced  138,208  pass
 verdict: fail. app: one of the outputs is another one than that of the plain build
   fail: parity:m: it differs
-    to see it again: megtrim verify --config megtrim.yaml --scenario m/default@any --again
+    to reproduce: megtrim verify --config megtrim.yaml --scenario m/default@any --again
   warning: pass me by
 """
 
@@ -362,10 +362,33 @@ def test_a_status_has_its_color(
     show(SUMMARY)
 
     red = "\x1b[31mfail\x1b[0m"
+    verdict = "\x1b[1mverdict:\x1b[0m \x1b[31m\x1b[1mfail\x1b[0m"
     green = "\x1b[32mpass\x1b[0m"
     yellow = "\x1b[33mwarning\x1b[0m"
-    colored = SUMMARY.replace("fail", red).replace("  pass\n", f"  {green}\n")
+    colored = SUMMARY.replace("verdict: fail", verdict).replace("  fail", f"  {red}")
+    colored = colored.replace("  pass\n", f"  {green}\n")
     assert capsys.readouterr().out == f"{colored.replace('warning', yellow)}\n{SUMMARY}\n"
+
+
+def test_the_verdict_stands_apart_and_sentences_fit_the_terminal(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What people paste and tables stay as they are; without colour there is still the rule."""
+    monkeypatch.setenv("NO_COLOR", "1")
+    monkeypatch.setattr(echo, "count_columns", lambda *_, **__: 40)
+    show_summary(SUMMARY)
+
+    assert capsys.readouterr().out.splitlines() == [
+        "  reduced  138,208  pass",
+        "─" * 40,
+        "verdict: fail. app: one of the outputs",
+        "  is another one than that of the plain",
+        "  build",
+        "  fail: parity:m: it differs",
+        "    to reproduce: megtrim verify --config megtrim.yaml --scenario m/default@any --again",
+        "  warning: pass me by",
+        "",
+    ]
 
 
 PRINTS = """

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from megtrim.core.checks.check import Check, DeviceIdentity
 from megtrim.core.checks.statuses import CheckKind, CheckStatus
+from megtrim.core.parts import hand_in
 from megtrim.core.report.comment import Links, render
 from megtrim.core.size.byte_table import ByteChange
 from megtrim.core.size.growth.causes import Cause, InputChanges, describe_causes
@@ -17,6 +18,7 @@ from megtrim.core.size.rows import ArtifactSizes
 from megtrim.core.trim.results import RegionsUse
 from megtrim.core.verdict.join import VerdictInputs, join
 from megtrim.core.verdict.model import Verdict
+from megtrim.parts import PARTS
 from support.carried_words import WordChange, carry, find_changes
 from unit.core.verdict.examples import (
     HOSTILE,
@@ -197,4 +199,5 @@ def write_comments() -> None:
 
 
 if __name__ == "__main__":
+    hand_in(PARTS)
     write_comments()

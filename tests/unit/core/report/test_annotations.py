@@ -22,12 +22,14 @@ from unit.core.trim.stages.built import finish
 from unit.core.trim.stages.support import open_session
 from unit.core.verdict.examples import (
     HOSTILE,
+    TUNED,
     by_committed,
     compared,
     facts,
     failing,
     hostile,
     passing,
+    trapped,
     unverified,
 )
 
@@ -67,13 +69,16 @@ def test_a_failure_is_an_error_where_it_is_configured() -> None:
         level=Level.ERROR,
         file="megtrim.yaml",
         line=22,
-        title="megtrim fail: trap:resnet18-s/tuned@armv82-dotprod",
+        title=(
+            "megtrim fail: resnet18-s/tuned@armv82-dotprod traps: "
+            "it needs 2 regions that were trimmed"
+        ),
         message=(
             "trapped: 2 regions that it needs were not kept. "
             "What to do: if it is meant to run these, trace it again and accept that with "
-            "megtrim trim --config megtrim.yaml --accept, then commit megtrim/keepset; "
+            "`megtrim trim --config megtrim.yaml --accept`, then commit `megtrim/keepset`; "
             "the trace-refresh workflow proposes the same. "
-            "To see it again: megtrim verify --config megtrim.yaml --committed "
+            "To reproduce: megtrim verify --config megtrim.yaml --committed "
             "--scenario resnet18-s/tuned@armv82-dotprod --again"
         ),
     )
@@ -82,13 +87,15 @@ def test_a_failure_is_an_error_where_it_is_configured() -> None:
 
 
 def test_what_is_not_known_is_a_warning() -> None:
+    machine = "mobilenet-s/default@any: qemu-aarch64 did not start: no space left on device"
+    proof = "resnet18-s/tuned@armv82-dotprod: unverified, last proof 3 days old"
     assert [(each.level, each.title) for each in annotate_at_top(unverified())] == [
-        (Level.WARNING, "megtrim infrastructure: device:mobilenet-s/default@any"),
-        (Level.WARNING, "megtrim unverified: coverage:resnet18-s/tuned@armv82-dotprod"),
+        (Level.WARNING, f"megtrim infrastructure: {machine}"),
+        (Level.WARNING, f"megtrim unverified: {proof}"),
     ]
     (nothing,) = annotate_at_top(join(pull_request(scenarios=())))
     assert nothing.level is Level.WARNING
-    assert nothing.title == "megtrim inconclusive: coverage:scenarios"
+    assert nothing.title.startswith("megtrim inconclusive: scenarios: no scenario ran on")
     assert (str(Level.ERROR), str(Level.WARNING)) == ("error", "warning")
 
 
@@ -100,14 +107,15 @@ def test_what_is_pending_for_one_reason_is_said_once() -> None:
     lost = tuple(on_device(CheckStatus.INFRASTRUCTURE, PENDING, f"l/{n}@c") for n in range(2))
     found = annotate_at_top(join(pull_request(checks=(*pending, *lost))))
 
-    assert [each.title.split(":")[-1] for each in found] == ["l/0@c", "l/1@c", "m/0@c", "m/2@c"]
+    named = [each.title.split(": ")[1] for each in found]
+    assert named == ["l/0@c", "l/1@c", "m/0@c", "m/2@c"]
 
 
 def test_eight_of_a_level_are_shown() -> None:
     """An eleventh would be dropped silently, so the eighth counts what is not shown."""
     eight = annotate_at_top(many((CheckStatus.FAIL, 8), (CheckStatus.UNVERIFIED, 8)))
     assert Counter(each.level for each in eight) == {Level.ERROR: 8, Level.WARNING: 8}
-    assert eight[7].title == "megtrim fail: device:fail/7"
+    assert eight[7].title == "megtrim fail: fail/7: fail 7"
 
     more = annotate_at_top(many((CheckStatus.FAIL, 1_011), (CheckStatus.INFRASTRUCTURE, 11)))
     assert Counter(each.level for each in more) == {Level.ERROR: 8, Level.WARNING: 8}
@@ -124,7 +132,7 @@ def test_eight_of_a_level_are_shown() -> None:
 def test_texts_are_one_line_and_bounded() -> None:
     hostile = replace(
         on_device(CheckStatus.FAIL, HOSTILE * 99 + "\nlast"),
-        id="x" * 9_999,
+        subject="x" * 9_999,
         file="/../a/b.yaml",
         hint="y\n" * 9_999,
         reproduce="z" * 9_999,
@@ -134,11 +142,11 @@ def test_texts_are_one_line_and_bounded() -> None:
     assert said.file == "a/b.yaml"
     assert "\n" not in said.message
     assert "\x1b" not in said.message
-    left_out = "… 9,849 characters left out …"
-    assert said.title == f"megtrim fail: {'x' * 37} {left_out} {'x' * 113}"
+    assert said.title.startswith("megtrim fail: xxx")
+    assert len(said.title) < 200
     # Half of a command does something else.
     assert said.message.endswith(
-        "To see it again: (the command cannot be shown here: see verdict.json)"
+        "To reproduce: (the command cannot be shown here: see verdict.json)"
     )
     (silent,) = annotate_at_top(join(pull_request(checks=(on_device(CheckStatus.FAIL, " \n"),))))
     assert silent.message == "device fail"
@@ -172,10 +180,10 @@ def test_a_pass_in_full() -> None:
         "  reduced   2,641,920   2.5 MiB        6.7%    149 of 900  pass\n"
         "\n"
         "budgets\n"
-        "  budget        limits     used    limit     left  left in %\n"
-        "  ------------  ------  -------  -------  -------  ---------\n"
-        "  load_and_run  size    2.5 MiB  2.8 MiB  236 KiB       8.4%\n"
-        "  load_and_run  growth   +1 KiB   16 KiB   15 KiB      93.8%\n"
+        "  budget        result  limits     used    limit     left  left in %\n"
+        "  ------------  ------  ------  -------  -------  -------  ---------\n"
+        "  load_and_run  pass    size    2.5 MiB  2.8 MiB  236 KiB       8.4%\n"
+        "  load_and_run  pass    growth   +1 KiB   16 KiB   15 KiB      93.8%\n"
         "\n"
         "verdict: pass. load_and_run: 37.5 MiB → 2.5 MiB (6.7% of plain), "
         "3 of 3 scenarios verified, 149 of 900 regions kept\n"
@@ -202,8 +210,10 @@ def test_a_failure_lists_what_to_look_at_and_warnings() -> None:
     assert lines[5].endswith("149 of 900  fail")
     trap = "trap:resnet18-s/tuned@armv82-dotprod: trapped: 2 regions that it needs were not kept"
     parity = "parity:mobilenet-s/default@any: 1 of 1 outputs differs: run0-var178 by up to 0.0125"
-    verify = "    to see it again: megtrim verify --config megtrim.yaml --committed --scenario"
-    assert lines[15:25] == [
+    verify = "    to reproduce: megtrim verify --config megtrim.yaml --committed --scenario"
+    assert lines[13] == f"verdict: fail. {TUNED} traps, and 2 more"
+    assert lines[14].startswith("  4 checks failed, load_and_run: 37.5 MiB")
+    assert lines[16:26] == [
         f"  fail: {trap}",
         f"    what to do: {suggest_for_scenario(CheckKind.TRAP, verdict.invocation)}",
         f"{verify} resnet18-s/tuned@armv82-dotprod --again",
@@ -212,12 +222,20 @@ def test_a_failure_lists_what_to_look_at_and_warnings() -> None:
         f"{verify} mobilenet-s/default@any --again",
         "  fail: size:load_and_run/reduced: 2.9 MiB of 2.8 MiB, 112 KiB too many",
         "    what to do: make it smaller, raise the budget, or add a waiver with a reason",
-        "    to see it again: megtrim size --config megtrim.yaml --committed",
+        "    to reproduce: megtrim size --config megtrim.yaml --committed",
         "  fail: growth:load_and_run/reduced: +348 KiB since main at 2981d11, 16 KiB allowed",
     ]
-    assert lines[26:] == [
+    assert lines[27:] == [
         "  warning: the engine's checkout has changes that are not committed: 2 files"
     ]
+
+
+def test_many_failures_of_one_cause_are_three_lines_and_a_number() -> None:
+    many = tuple(replace(trapped(), id=f"m{number:02}/s@c") for number in range(25))
+    text = table.render(join(pull_request(scenarios=many)))
+
+    assert text.count("  fail: trap:m") == 3
+    assert "\n  fail: 22 more trap for the same cause\n" in text
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from megtrim.core.checks.statuses import CheckStatus
 from megtrim.core.report import comment, toolchains
+from megtrim.core.report.findings import list_findings
 from megtrim.core.size.growth.causes import Cause
 from megtrim.core.verdict.join import join
 from megtrim.core.verdict.model import Verdict
@@ -17,7 +18,7 @@ from megtrim.libs.render.markup import block, code, prose
 from unit.core.report.golden import COMMENTS, LINKS
 from unit.core.report.test_comment import verdicts
 from unit.core.size.test_tables import artifact, verdict
-from unit.core.verdict.examples import facts, failing, growth, hostile, passing, unverified
+from unit.core.verdict.examples import facts, failing, growth, hostile, passing, trapped, unverified
 
 OURS = {
     "h2",
@@ -88,7 +89,6 @@ def test_what_was_looked_at_renders_as_it_was_meant(name: str) -> None:
     shown = inert(comment.render(COMMENTS[name], links=LINKS))
 
     assert shown.links == [LINKS.run]
-    assert shown.tags.index("table") < shown.tags.index("details")
     assert shown.tags.count("details") == shown.tags.count("summary") >= 3
     assert shown.tags[0] == "h2"
 
@@ -99,10 +99,11 @@ def test_hostile_names_are_shown_as_they_are() -> None:
     name = "@admin see #1 <script>alert(1)</script> | `x` ]]> \ufffdred \ufffd \ufffd"
     # The full stop that ends the sentence would make a list of a headline that is a number.
     numbered = replace(COMMENTS["within-budget"], headline="7")
+    numbered = replace(numbered, artifacts=(), budgets=())
     assert "7." in inert(comment.render(numbered, links=LINKS)).prose
     joint = toolchains.render_joint("@a <b>", "megtrim.yaml", [report("arm64", hostile())])
-    assert "@a <b>`" in joint.splitlines()[0]
-    assert "<script" not in joint
+    assert "@a <b>`" in joint.splitlines()[2]
+    inert(joint)
     assert name in shown.code
     assert name in "".join(shown.prose)
 
@@ -224,26 +225,25 @@ def test_each_toolchain_has_a_row_and_its_page() -> None:
     )
     lines = text.splitlines()
 
-    assert lines[0] == "## ❌ megtrim: fail for `app`: `x86-64`, the worst of 2 toolchains"
+    assert lines[0] == "## ❌ 1 of 2 toolchains fails: `x86-64`: 1 of 3 scenarios traps"
     rows = [line for line in lines if line.startswith("| `")]
-    assert [row.split(" | ")[:2] for row in rows] == [
-        ["| `arm64`", "✅ pass"],
-        ["| `x86-64`", "❌ fail"],
+    assert [row.split(" | ")[:3] for row in rows] == [
+        ["| `arm64`", "✅ pass", ""],
+        ["| `x86-64`", "❌ fail", "1 of 3 scenarios traps"],
     ]
-    assert "❌ fail: `" in rows[1]
     assert text.index("bad") < text.index("fine")
 
 
-def test_the_second_line_says_what_to_do_about_the_worst() -> None:
+def test_what_to_do_about_the_worst_follows_the_table() -> None:
     text = toolchains.render_joint(
         "app", "megtrim.yaml", [report("a", passing()), report("b", failing())]
     )
 
-    assert text.splitlines()[2] == comment.describe_next_step(failing())
-    assert "What to do" not in toolchains.render_joint(
-        "app", "megtrim.yaml", [report("a", passing())]
-    )
-    assert "What to do" not in toolchains.render_joint("app", "megtrim.yaml", [report("a", None)])
+    [worst, *_] = list_findings(failing())
+    assert f"\n\n`b`: {comment.describe_finding(worst, failing())}\n\n" in text
+    for alone in (passing(), None):
+        joint = toolchains.render_joint("app", "megtrim.yaml", [report("a", alone)])
+        assert "What to do" not in joint
 
 
 def test_growth_has_its_causes_in_the_table() -> None:
@@ -255,23 +255,46 @@ def test_growth_has_its_causes_in_the_table() -> None:
         for n in (1024, 0)
     ]
 
-    assert "| +1 KiB (source, toolchain) |" in rows[0]
-    assert "| 0 B |" in rows[1]
+    assert "| +1 KiB (+0.04%): source, toolchain |" in rows[0]
+    assert "| no change |" in rows[1]
+
+
+TRAPPED_TWICE = join(
+    facts(
+        scenarios=(
+            replace(trapped(), id="a/b@any", missing_regions=("r<1>",)),
+            replace(trapped(), id="c/d@any", missing_regions=("r<2>",)),
+        )
+    )
+)
+
+
+def test_of_two_that_trap_the_one_with_more_is_worse() -> None:
+    found = [report("a", failing()), report("b", TRAPPED_TWICE)]
+
+    assert toolchains.find_worst(found).name == "b"
+    assert "2 of 2 toolchains fail: `b`" in toolchains.render_joint("app", "megtrim.yaml", found)
 
 
 @pytest.mark.parametrize(
     ("config", "verdicts", "title"),
     [
-        ("megtrim.yaml", [passing(), passing()], "## ✅ megtrim: pass for `app`"),
-        ("a/megtrim.yaml", [passing()], "## ✅ megtrim: pass for `app` (`a/megtrim.yaml`)"),
-        ("megtrim.yaml", [failing()], "## ❌ megtrim: fail for `app`: `a`"),
-        ("megtrim.yaml", [None], "## ❌ megtrim: no verdict for `app`: `a`"),
+        (
+            "megtrim.yaml",
+            [verdict(artifact(9)), verdict(artifact(1024))],
+            "## ✅ 2 of 2 toolchains pass: `b`: +1 KiB (+0.04%)",
+        ),
+        ("a/megtrim.yaml", [passing()], "## ✅ 1 of 1 toolchain passes"),
+        ("megtrim.yaml", [failing()], "## ❌ 1 of 1 toolchain fails: `a`: 1 of 3 scenarios traps"),
+        ("megtrim.yaml", [None], "## ❌ 1 of 1 toolchain has no verdict: `a`"),
     ],
 )
 def test_the_title_names_the_worst(config: str, verdicts: list[Verdict | None], title: str) -> None:
     reports = [report(name, each) for name, each in zip("abc", verdicts, strict=False)]
+    lines = toolchains.render_joint("app", config, reports).splitlines()
 
-    assert toolchains.render_joint("app", config, reports).splitlines()[0] == title
+    assert lines[0] == title
+    assert ("(`a/megtrim.yaml`)" in lines[2]) is (config != "megtrim.yaml")
 
 
 GREW = join(facts(budgets=(growth(used_bytes=356_352, status=CheckStatus.FAIL),)))

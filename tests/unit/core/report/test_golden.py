@@ -12,7 +12,9 @@ from unit.core.report import golden
 from unit.core.report.golden import FOLDER, OF_REAL_RUNS
 
 HEADING = re.compile(r"^(?:#+ |<details><summary>)(.*?)(?:</summary>)?$", re.MULTILINE)
-NOT_WORDS = re.compile(r"<code>.*?</code>|`[^`]*`|\d[\d.,]*|s\b|[^\w\s]")
+NOT_WORDS = re.compile(
+    r"<code>.*?</code>|`[^`]*`|\d+ warnings?|\d[\d.,]*|\b(?:[KM]iB|B|SIZE|CHANGE)\b|s\b|[^\w\s]"
+)
 
 
 OTHERS = {"New in": tables, "megtrim ended before a verdict for": job_summary}

@@ -13,7 +13,7 @@ import pytest
 from megtrim.core.checks.invocation import Invocation
 from megtrim.core.checks.statuses import CheckStatus, ScenarioStatus, VerdictKind
 from megtrim.core.report import html
-from megtrim.core.report.html import SizePicture, read_words, size_picture
+from megtrim.core.report.html import SizePicture, find_colour, read_words, size_picture
 from megtrim.core.size.growth.causes import Cause
 from megtrim.core.size.rows import ArtifactSizes, BudgetRow, VariantSize
 from megtrim.core.trim.results import OperatorsUse, RegionsUse, SizeFlagResult
@@ -22,7 +22,6 @@ from megtrim.core.verdict.model import Verdict
 from megtrim.libs.programs.telemetry import Conditions, Reading
 from unit.core.verdict.examples import (
     HOSTILE,
-    MOBILENET,
     RESNET,
     TUNED,
     big,
@@ -34,6 +33,7 @@ from unit.core.verdict.examples import (
     facts,
     failing,
     grown,
+    growth,
     hostile,
     mapped,
     passing,
@@ -111,19 +111,19 @@ def test_the_page_is_well_formed_and_repeatable(make: Callable[[], Verdict]) -> 
 @pytest.mark.parametrize(
     ("budgets", "shown"),
     [
-        ((budget(used_bytes=100, max_bytes=100),), "0 B left of 100 B"),
+        ((budget(used_bytes=100, max_bytes=100),), "0 B of 100 B (0.0%), load_and_run"),
         (
             (
                 budget(used_bytes=90, max_bytes=100),
                 budget(artifact="lib", used_bytes=9_500, max_bytes=10_000),
                 budget(artifact="free", max_bytes=None),
             ),
-            "500 B left of 9.8 KiB",
+            "500 B of 9.8 KiB (5.0%), lib",
         ),
     ],
 )
 def test_the_tightest_budget_is_shown(budgets: tuple[BudgetRow, ...], shown: str) -> None:
-    assert f"Tightest budget {shown}" in Page(html.render(join(facts(budgets=budgets)))).text
+    assert f"Room left {shown}" in Page(html.render(join(facts(budgets=budgets)))).text
 
 
 def test_places_are_from_the_top_of_the_repository() -> None:
@@ -170,12 +170,15 @@ def empty() -> Verdict:
 SHOWN: Mapping[Callable[[], Verdict], str] = {
     # No picture is the only place of a number.
     passing: """
-load_and_run 2.5 MiB 6.7% of plain Scenarios verified 3 of 3 Regions kept 149 of 900
+Pass load_and_run 2.5 MiB, 236 KiB left of 2.8 MiB All 11 checks passed.
+Checks passed 11 of 11 nothing skipped, no warning Change not known no baseline
+Room left 236 KiB of 2.8 MiB (8.4%), load_and_run Size 2.5 MiB 6.7% of plain, load_and_run
 text 27,588,611 26.3 MiB 1,553,448 1.5 MiB
 file 39,300,016 37.5 MiB 2,641,920 2.5 MiB
-outputs equal to the last bit (1 tensor, 40 bytes) qemu-arm64 (qemu, cpu max) · 149 regions · 1.25 s
-pass load_and_run reduced size 2.5 MiB of 2.8 MiB, 236 KiB left
-growth +1 KiB since main at 2981d11, 16 KiB allowed
+Scenarios 3, on qemu-arm64 (qemu, cpu max) result scenario seen regions time
+outputs equal to the last bit (1 tensor, 40 bytes) 149 1.25 s arguments
+pass load_ and_ run size 2.5 MiB 2.8 MiB 236 KiB
+pass load_ and_ run growth +1 KiB 16 KiB 15 KiB
 Regions 149 of 900
 megdnn_fp32_sgemv 2 of 2 region meaning for
 megdnn_fp32_sgemv<0> AlgoF32Gemv::get_workspace mobilenet-s/default@any,
@@ -183,33 +186,35 @@ megdnn_fallback_winograd 0 of 212 No scenario runs any of them.
 FUSE_ADD_RELU resnet18-s
 """,
     failing: f"""
-fail · camera-app · megtrim megtrim / camera-app / megtrim.yaml megtrim 1.0.0, pull request 17, \
-commit 5d0c2b7e9f1a of 2027-01-30 09:41 UTC Fail 4 checks failed, load_and_run: 37.5 MiB → 2.9 MiB \
-(7.6% of plain), 1 of 3 scenarios verified, 149 of 900 regions kept At least one check failed.
-Tightest budget 112 KiB too many of 2.8 MiB
-To look at fail trap:{TUNED} trapped: 2 regions that it needs were not kept What to do if it is
-To see it again {trapped().reproduce} Details model: resnet18-s arguments: --cpu
-configured in megtrim.yaml, line 22 · the scenario
+fail: {TUNED} traps, and 2 more · camera-app · megtrim Skip to the results megtrim / camera-app / \
+megtrim.yaml megtrim 1.0.0, pull request 17, commit 5d0c2b7e9f1a of 2027-01-30 09:41 UTC Fail \
+{TUNED} traps, and 2 more 4 of
+Checks passed 6 of 11 4 failed, 1 skipped, 1 warning
+Change of load_and_run +348 KiB +13.5%, 16 KiB allowed
+Over the limit 112 KiB of 2.8 MiB, load_and_run
+What to do if it is meant to run these, trace it again and accept that with megtrim trim --config
+To reproduce {trapped().reproduce}
+Needs attention fail trap:{TUNED} trapped: 2 regions that it needs were not kept Needed, but trimmed
+configured in megtrim.yaml, line 22 fail
 warnings the engine's checkout has changes
-parity {MOBILENET} 1 of 1 outputs differs: run0-var178 by up to 0.0125 qemu-arm64 (qemu, cpu \
-max) · 149 regions
+parity mobilenet-s/ default@any 1 of 1 outputs differs: run0-var178 by up to 0.0125 149 1.25 s
 output bytes against plain largest difference run0-var178 40 differs 0.0125 To run it again megtrim
-pass {RESNET} outputs equal to the last bit (1 tensor, 40 bytes)
+pass resnet18-s/ default@any outputs equal to the last bit (1 tensor, 40 bytes)
 Needed, but not kept: 2 megdnn_fallback_winograd<-1290123641, 0> megdnn_gi_conv_f32<7, megdnn::Conv
 End of the log Trace/breakpoint trap
 """,
     cooled: """
-pixel-6 · 149 regions · 1.25 s, not valid arguments
+pixel-6 time not valid 149 1.25 s
 measured CPU: 41.5 °C → 68.2 °C; battery: 87% charging → 86% charging; policy4: unknown → schedutil
 time time not valid: throttled after the run: policy4 is held to 1800 MHz of 2400 MHz
 Crash ended by signal 11 (SIGSEGV) crash log: backtrace: #00 pc 1000 <b>`x` End of the log load
-qemu-arm64 (qemu, cpu max) · 149 regions · 1.25 s arguments --cpu --iter 1 class any measured
+qemu-arm64 (qemu, cpu max) 149 1.25 s arguments --cpu --iter 1 class any regions 149 took 1.25 s
 measured nothing that this device shows
 """,
     compared: """
 Size Growth is measured against main at 2981d11. load_and_run stripped
-plain 37.5 MiB 39,300,016 bytes 0 B 100.0%
-reduced 2.5 MiB 2,641,920 bytes -2 KiB 6.7%
+plain 37.5 MiB 39,300,016 bytes no change 100.0%
+reduced 2.5 MiB 2,641,920 bytes -2 KiB (-0.08%) 6.7%
 """,
     mapped: """
 What was kept, 2.5 MiB of 37.5 MiB: inside of each component
@@ -225,7 +230,6 @@ component kept kernels/ arm_ common/ conv_ bias 475,545 464.4 KiB runtime 660,48
 """,
     # Without a profile build the total is unknown: no made-up number.
     by_committed: """
-Regions kept 149 by the committed keep set
 Regions 149 Find
 megdnn_fp32_sgemv 2 region meaning for
 """,
@@ -238,7 +242,8 @@ level region layout scoped minimum size yes optimize none
 Device qemu-arm64 kind qemu cpu max version 7.2.22
 """,
     empty: """
-Inconclusive nothing was measured
+Inconclusive scenarios: no scenario ran on the reduced build Nothing failed, but what was seen
+Size not known nothing was built
 """,
 }
 
@@ -262,7 +267,7 @@ def test_tags_are_ordered_by_what_was_kept() -> None:
 
     assert kept == sorted((use.kept for use in regions().by_tag), reverse=True)
     assert len(kept) == 10
-    absent = ("To look at", "measured", "Crash", "Growth is", "Prices", "What changed")
+    absent = ("Needs attention", "measured", "Crash", "Growth is", "Prices", "What changed")
     shown = page.text.rpartition("Words")[0]
     assert [each for each in (*absent, "Where the bytes are") if each in shown] == []
     assert "most held" not in Page(html.render(by_committed())).text
@@ -349,11 +354,21 @@ def test_a_single_byte_counts_and_none_has_no_width(
     assert picture_of().bars == ()
 
 
-def test_colours_repeat_after_the_eighth() -> None:
-    many = tuple((f"s{number}", 1) for number in range(10))
-    sections = picture_of(variant("plain", 10, *many)).sections
+def test_a_section_has_one_colour_in_each_report() -> None:
+    sizes = (("data", 1), ("text", 2), ("of another format", 3))
+    sections = picture_of(variant("plain", 6, *sizes)).sections
 
-    assert [colour for _, colour, _ in sections] == [0, 1, 2, 3, 4, 5, 6, 7, 0, 1]
+    assert [colour for _, colour, _ in sections] == [2, 0, 6]
+
+
+def test_a_component_has_one_colour_in_each_report() -> None:
+    """What all engines have is known; of those of an engine, the name decides."""
+    known = ("other", "C library", "C++ library", "unwind tables", "headers", "unexplained code")
+    engine = ("kernels", "runtime", "operators", "graph optimiser", "serialisation", "load_and_run")
+
+    assert [find_colour(name) for name in known] == [8, 8, 9, 10, 11, 11]
+    assert len({find_colour(name) for name in engine}) == len(engine)
+    assert find_colour("kernels/x86/conv_bias") == find_colour("kernels")
 
 
 def test_bars_are_drawn_to_one_scale_and_reduced_once_more_to_its_own() -> None:
@@ -376,14 +391,14 @@ def test_bars_are_drawn_to_one_scale_and_reduced_once_more_to_its_own() -> None:
         ("0.000%", "80.000%", "any"),
         ("80.000%", "20.000%", "wide"),
     ]
-    assert picture.sections == (("text", 0, (750, 80)), ("data", 1, (250, 20)))
+    assert picture.sections == (("text", 0, (750, 80)), ("data", 2, (250, 20)))
 
 
 def test_bytes_that_no_section_has_are_drawn_too() -> None:
     """A picture that does not add up would lie; a section missing in a variant is empty."""
     picture = picture_of(variant("plain", 1000), variant("reduced", 50, ("text", 50)))
 
-    assert picture.sections == (("not in a section", 0, (1000, None)), ("text", 1, (None, 50)))
+    assert picture.sections == (("not in a section", 6, (1000, None)), ("text", 0, (None, 50)))
     assert [part.name for part in picture.bars[0].segments] == ["not in a section"]
 
 
@@ -399,9 +414,9 @@ def test_what_changed_is_said_as_in_the_comment() -> None:
     text = Page(html.render(grown())).text
     said = (
         "What changed Compared with main at 2981d11.",
-        "source: src/a.cpp differs. What to do: look at it.",
-        "models: tiny-quant is new. What to do: look at it.",
-        "load_and_run +59 KiB Causes: source and models +59 KiB together. The baseline was built",
+        "source: src/a.cpp differs. Look at it.",
+        "models: tiny-quant is new. Look at it.",
+        "load_and_run +59 KiB (+2.3%) 16 KiB allowed Causes: source and models +59 KiB together. ",
         "model tiny-quant: its price is not known by itself, as other causes differ. trim: {prices",
         "part before now change runtime 0 60,416 +60,416",
         "New: 1 operator what which for bytes operator Resize tiny-quant",
@@ -421,9 +436,10 @@ def test_each_word_of_the_page_leads_to_what_it_means() -> None:
     for word in ("pass", "unverified", "infrastructure", "variant", "budget", "scenario", "region"):
         assert f"#word-{word}" in links
     said = page.text[page.text.rindex("Words") :]
-    assert "fail At least one check failed. docs/concepts.md" in said
+    assert "fail At least one check failed." in said
+    assert "docs/concepts.md, docs/how-to/read-the-report.md" in said
     assert "trap It needs regions, or a function, that are not kept" in said
-    assert "toolchain compiler, linker and libraries docs/how-to/budget-sizes.md" in said
+    assert "toolchain compiler, linker and libraries" in said
 
 
 @pytest.mark.parametrize("status", [*CheckStatus, *ScenarioStatus, *VerdictKind, *Cause])
@@ -439,5 +455,70 @@ def test_the_page_names_the_program_and_what_comes_next() -> None:
     given = {"programs": ("out/final/bin/a<b",), "next": "export it: megtrim export"}
     for scenarios, following in (((scenario(RESNET),), True), ((trapped(),), False)):
         page = html.render(join(facts(scenarios=scenarios, **given)))
-        assert "program: <code>out/final/bin/a&lt;b</code>" in page
-        assert ("next: export it: megtrim export" in page) is following
+        assert "<dt>program</dt><dd><code>out/final/bin/a&lt;b</code></dd>" in page
+        assert ("<code>megtrim export</code>" in page) is following
+
+
+RUN = "https://github.com/example/camera-app/actions/runs/1234567890"
+
+
+@pytest.mark.parametrize(
+    ("run", "linked"),
+    [
+        (RUN, ["run", "commit", "pull request"]),
+        ("", []),
+        ("javascript:alert(1)", []),
+        (f"{RUN}/../../evil", []),
+    ],
+)
+def test_commit_and_pull_request_are_links_of_the_run(run: str, linked: list[str]) -> None:
+    page = Page(html.render(passing(), run=run))
+    found = [a["href"] for t, a in page.elements if t == "a" and a["href"].startswith("http")]
+    base = "https://github.com/example/camera-app"
+    addresses = {
+        "run": run,
+        "commit": f"{base}/commit/{passing().origin.commit}",
+        "pull request": f"{base}/pull/17",
+    }
+
+    assert found[: len(linked)] == [addresses[name] for name in linked]
+    assert set(found) == {addresses[name] for name in linked}
+
+
+def test_what_was_skipped_is_never_every_check() -> None:
+    """Amber above what nobody checked, green only where all did."""
+    rows = (budget(), growth(used_bytes=None, baseline="", status=CheckStatus.SKIPPED))
+    text = html.render(join(facts(budgets=rows)))
+
+    assert '<header class="banner pass cautious">' in text
+    assert "Every check that ran passed, 1 skipped." in text
+    assert "1 limit was not checked: there is no baseline to compare with" in text
+    assert '<li class="toned unverified"><span class="tile-title">Checks passed' in text
+    assert '<header class="banner pass">' in html.render(passing())
+
+
+def test_scenarios_of_one_cause_are_one_group() -> None:
+    many = tuple(replace(trapped(), id=f"m{number}/s@c") for number in range(7))
+    text = html.render(join(facts(scenarios=(scenario(RESNET), *many))))
+    page = Page(text)
+    rows = [a for t, a in page.elements if t == "details" and a.get("class", "").startswith("scen")]
+
+    assert text.count("7 scenarios, one cause: trapped: 2 regions") == 1
+    assert [a["data-status"] for a in rows] == ["fail"] * 7 + ["pass"]
+    assert not any("open" in a for a in rows)
+    assert page.text.count("What to do") == 1
+
+
+def test_nothing_that_can_be_pressed_is_in_a_summary() -> None:
+    for each in re.findall(r"<summary>.*?</summary>", html.render(failing()), re.DOTALL):
+        assert "<a " not in each
+
+
+def test_a_companion_file_has_a_bar() -> None:
+    base = passing().artifacts[0]
+    *others, reduced = base.sizes
+    deferred = replace(reduced, forms={"rest": 200 * 1024})
+    text = html.render(join(facts(artifacts=(replace(base, sizes=(*others, deferred)),))))
+
+    assert "companion file: 200 KiB</title>" in text
+    assert "companion file: " not in html.render(passing())

@@ -77,7 +77,7 @@ def test_each_suite_says_what_it_is_of() -> None:
 
 
 def test_a_failure_says_everything_that_is_known() -> None:
-    (failure,) = cases(failing())[f"trap:{TUNED}"]
+    (failure,) = cases(failing())[f"runs:{TUNED}"]
 
     assert failure.attrib == {
         "type": "trap",
@@ -90,7 +90,7 @@ def test_a_failure_says_everything_that_is_known() -> None:
     assert lines[-2].startswith(
         "what to do: if it is meant to run these, trace it again and accept"
     )
-    assert lines[-1] == f"to see it again: {trapped().reproduce}"
+    assert lines[-1] == f"to reproduce: {trapped().reproduce}"
 
 
 def test_skipped_says_which_kind_of_nothing_it_is() -> None:
@@ -119,8 +119,8 @@ def test_every_case_has_a_place_and_a_time() -> None:
     assert "hostname" not in text
 
     assert {case.attrib["file"] for case in named.values()} == {"megtrim.yaml"}
-    assert named[f"trap:{RESNET}"].attrib["line"] == "21"
-    assert named[f"trap:{RESNET}"].attrib["time"] == "1.250000"
+    assert named[f"runs:{RESNET}"].attrib["line"] == "21"
+    assert named[f"runs:{RESNET}"].attrib["time"] == "1.250000"
     assert named["size:load_and_run/reduced"].attrib["time"] == "0.001000"
     assert all(float(case.attrib["time"]) > 0 for case in named.values())
 
@@ -140,11 +140,20 @@ def test_a_check_without_a_message_does_not_turn_green(
     status: CheckStatus, expected: str, text: str
 ) -> None:
     silent = Check(id="trap:x", kind=CheckKind.TRAP, subject="x", status=status, text=text, file="")
-    case = cases(join(facts(checks=(silent,), budgets=(), scenarios=())))["trap:x"]
+    case = cases(join(facts(checks=(silent,), budgets=(), scenarios=())))["runs:x"]
 
     assert outcome(case) == expected
     assert case[0].attrib["message"].endswith(f"trap {status}")
     assert (case[0].text, case.attrib["file"]) == (f"trap {status}", "megtrim.yaml")
+
+
+def test_a_case_that_passes_is_not_called_a_trap_and_no_word_is_said_twice() -> None:
+    built = replace(build_check("x", 1.0), id="build:build/plain", subject="build/plain")
+    found = cases(join(facts(checks=(built,))))
+
+    assert "build/plain" in found
+    assert [name for name in found if name.startswith("trap:") or name == built.id] == []
+    assert f"parity:{RESNET}" in found
 
 
 def test_hostile_texts_survive_as_text() -> None:
@@ -153,7 +162,7 @@ def test_hostile_texts_survive_as_text() -> None:
     text.encode()
     assert "<script" not in text
     assert "[31m" not in text
-    (failure,) = cases(hostile())[next(name for name in cases(hostile()) if "trap" in name)]
+    (failure,) = cases(hostile())[next(name for name in cases(hostile()) if "runs:" in name)]
     assert failure.attrib["message"] == (
         "@admin see #1 <script>alert(1)</script> | `x` ]]> \ufffdred \ufffd \ufffd"
     )
@@ -167,9 +176,9 @@ def test_a_crash_and_a_time_that_does_not_count_are_in_the_output() -> None:
     (failure,) = found[f"engine:{TUNED}"]
     assert failure.tag == "failure"
     assert f"  {note}\ncrash:\n  ended by signal 11 (SIGSEGV)\n" in (failure.text or "")
-    (out,) = found[f"trap:{RESNET}"]
+    (out,) = found[f"runs:{RESNET}"]
     assert out.tag == "system-out"
-    assert (out.text or "").startswith(f"ran to its end, no trap; {note}\nto see it again: ")
+    assert (out.text or "").startswith(f"ran to its end, no trap; {note}\nto reproduce: ")
 
 
 def test_a_log_of_ten_megabytes_is_cut() -> None:

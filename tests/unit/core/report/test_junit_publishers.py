@@ -163,9 +163,9 @@ def test_each_publisher_counts_what_the_verdict_says(make: Callable[[], Verdict]
 
 def test_mikepenz_shows_the_trap_where_its_scenario_stands() -> None:
     _, annotated = mikepenz(junit.render(failing()))
-    ((*place, title, message),) = (each for each in annotated if "trap:" in each[2])
+    ((*place, title, message),) = (each for each in annotated if "runs:" in each[2])
 
-    assert (place, title) == (["megtrim.yaml", 22], f"megtrim.verify.trap:{TUNED}")
+    assert (place, title) == (["megtrim.yaml", 22], f"megtrim.verify.runs:{TUNED}")
     assert message.startswith("trapped: 2 regions that it needs were not kept\nmodel: ")
 
 
@@ -207,7 +207,7 @@ def test_entities_in_names_are_text() -> None:
     root = ET.fromstring(text)
 
     (case,) = (case for case in root.iter("testcase") if case.find("failure") is not None)
-    assert (case.attrib["name"], case.attrib["file"]) == (name, name)
+    assert (case.attrib["name"], case.attrib["file"]) == (f"runs:{name}", name)
     assert case[0].attrib["message"] == case[0].text == name
     assert "<!ENTITY" not in text
     assert "<!DOCTYPE" not in text

@@ -463,9 +463,9 @@ def test_each_cause_says_what_differs() -> None:
     assert seen(changes) == {
         Cause.SOURCE: "a.cpp, b.cpp, c.cpp and 2 more differ; 1 file fewer",
         Cause.DEPENDENCIES: "third_party/cpuinfo differs",
-        Cause.KEEP_SET: "kept and was not: 1 function and 1 operator, such as foo::bar(…) for "
-        "tiny-vgg/default@any; not kept any more: 2 regions",
-        Cause.MODELS: "tiny-quant/default@any is new; kept and was not: 1 region, such as "
+        Cause.KEEP_SET: "now kept: 1 function and 1 operator, such as foo::bar(…) for "
+        "tiny-vgg/default@any; no longer kept: 2 regions",
+        Cause.MODELS: "tiny-quant/default@any is new; now kept: 1 region, such as "
         "conv<1> for tiny-quant/default@any",
         Cause.FLAGS: "the engine's build files differ; trim.optimize: size → not set",
         Cause.TOOLCHAIN: "toolchain version: 14 → 16",

@@ -179,12 +179,12 @@ def test_reports_say_by_how_much_it_grew() -> None:
     found = rows(use(12 * MIB, planned=7), use(8 * MIB, planned=7), growth="1 MiB")
     verdict = join(facts(budgets=tuple(found)))
 
-    line = "`m/s@any peak memory`: +4 MiB since main, 1 MiB allowed"
+    line = "`m/s@any` peak memory, trimmed: +4 MiB since main, 1 MiB allowed"
     body = comment.render(verdict)
-    assert f"### Work and memory that changed\n\n- {line}\n" in body
+    assert f"### Instructions and memory that changed\n\n- {line}\n" in body
     assert "make it use less, or raise the limit" in body
-    assert "planned memory`: " not in body
-    assert "m/s@any planned memory  size" in table.render(verdict)
+    assert "planned memory, trimmed: " not in body
+    assert "planned memory, trimmed" in table.render(verdict)
     assert "Budgets: 0 of 1 kept" in body
 
 

@@ -11,7 +11,7 @@ from megtrim.core.size.growth.causes import Cause, CauseNote
 from megtrim.core.size.prices import PriceChange, PriceKind
 from megtrim.core.size.report import budgets
 from megtrim.core.size.report import tables as sizes
-from megtrim.core.size.report.tables import advise_on_growth, list_prices
+from megtrim.core.size.report.tables import explain_changes, list_prices
 from megtrim.core.size.rows import ArtifactSizes, BudgetRow
 from megtrim.core.verdict.join import join
 from megtrim.core.verdict.model import Verdict
@@ -35,19 +35,20 @@ def verdict(
 
 
 @pytest.mark.parametrize(
-    ("baseline", "growth_bytes", "expected"),
+    ("baseline", "expected"),
     [
-        ("", None, "236 KiB of its budget left\\\nBaseline: none, so growth is not known."),
-        ("megtrim/sizes.json", 0, "**, no change against megtrim/sizes.json, 236 KiB of"),
+        ("", "no baseline, so growth is not known"),
+        (
+            "none: main has no sizes, yet",
+            "no baseline, so growth is not known: main has no sizes, yet",
+        ),
+        ("megtrim/sizes.json", "against megtrim/sizes.json"),
+        (BASELINE, "against main at <code>2981d11</code> (the merge base, stored today)"),
     ],
 )
-def test_the_baseline_is_always_said(
-    baseline: str, growth_bytes: int | None, expected: str
-) -> None:
+def test_the_baseline_is_always_said(baseline: str, expected: str) -> None:
     """Also when there is none, which is not the same as no change."""
-    one = verdict(artifact(growth_bytes), budgets=(budget(),), baseline=baseline)
-
-    assert expected in sizes.glance(one)
+    assert sizes.name_baseline(verdict(baseline=baseline)) == expected
 
 
 @pytest.mark.parametrize(
@@ -66,13 +67,19 @@ def test_what_users_download_is_said(forms: dict[str, int], said: str) -> None:
     base = artifact()
     *others, reduced = base.sizes
     shown = replace(base, sizes=(*others, replace(reduced, forms=forms)))
-    lines = sizes.glance(verdict(shown)).split("\\\n")
+    _, *lines = sizes.table(verdict(shown)).split("\n\n")
 
-    assert lines[1:-1] == ([said] if said else [])
+    assert lines == ([said] if said else [])
     assert render_sizes(shown).endswith(f"\n  {said}") == bool(said)
 
 
-def test_several_artifacts_have_a_line_each_and_share_the_baseline() -> None:
+def cells_of(made: Verdict) -> list[list[str]]:
+    """Return the cells of each artifact in the table of sizes."""
+    rows = [line for line in sizes.table(made).splitlines() if line.startswith("| `")]
+    return [[cell.strip() for cell in row.strip("|").split("|")] for row in rows]
+
+
+def test_several_artifacts_have_a_row_each() -> None:
     rows = (
         budget(artifact="a", variant="plain", max_bytes=None),
         budget(artifact="a", status=CheckStatus.FAIL),
@@ -80,67 +87,69 @@ def test_several_artifacts_have_a_line_each_and_share_the_baseline() -> None:
         budget(artifact="b", variant="plain", status=CheckStatus.SKIPPED),
         budget(artifact="c", status=CheckStatus.SKIPPED, max_bytes=None),
     )
-    names = ("a", "b", "c", *(f"d{number}" for number in range(9)))
+    names = ("a", "b", "c", "d")
     many = verdict(*(artifact(5, name=name) for name in names), budgets=rows, baseline=BASELINE)
-    lines = sizes.glance(many).split("\\\n")
 
-    assert lines[:4] == [
-        "❌ **`a` 2.5 MiB**, +5 B, 236 KiB of its budget left",
-        "✅ **`b` 2.5 MiB**, +5 B, 236 KiB of its budget left",
-        "◽ **`c` 2.5 MiB**, +5 B",
-        "◽ **`d0` 2.5 MiB**, +5 B",
+    assert [row[:2] for row in cells_of(many)] == [
+        ["`a`", "❌ fail"],
+        ["`b`", "✅ pass"],
+        ["`c`", "◽ skipped"],
+        ["`d`", ""],
     ]
-    shown = lines[11].replace("<code>", "").replace("</code>", "")
-    assert (lines[10], shown, len(lines)) == ("2 more artifacts", f"Baseline: {BASELINE}.", 12)
 
 
 @pytest.mark.parametrize(
-    ("causes", "said"),
+    ("causes", "notes", "said"),
     [
-        (
-            (Cause.SOURCE,),
-            "Cause: source +1 KiB. The baseline was built from the same dependencies, ",
-        ),
-        (tuple(Cause), "flags, toolchain and megtrim +1 KiB together."),
+        ((Cause.SOURCE,), (), "Why: source."),
+        (tuple(Cause), (), "flags, toolchain and megtrim."),
+        ((), (), ""),
     ],
 )
-def test_what_differs_from_the_baseline_is_said(causes: tuple[Cause, ...], said: str) -> None:
+def test_what_differs_from_the_baseline_is_said(
+    causes: tuple[Cause, ...], notes: tuple[CauseNote, ...], said: str
+) -> None:
     grew, same = (verdict(artifact(each), baseline=BASELINE) for each in (KIB, 0))
 
-    [line] = sizes.glance(replace(grew, causes=causes)).split("\\\n")[1:]
-    assert said in line
-    assert "Cause" not in sizes.glance(replace(same, causes=causes))
+    assert explain_changes(replace(grew, causes=causes, notes=notes)).endswith(said)
+    assert explain_changes(replace(same, causes=causes, notes=notes)) == ""
 
 
 @pytest.mark.parametrize(
-    ("row", "growth_bytes", "said"),
+    ("row", "growth_bytes", "change", "left", "result"),
     [
-        (budget(), 0, ", no change, 236 KiB of its budget left"),
+        (budget(), 0, "no change", "236 KiB of 2.8 MiB", "✅ pass"),
         (
             budget(max_bytes=REDUCED_BYTES - 20 * KIB, status=CheckStatus.FAIL),
             0,
-            ", no change, 20 KiB over its budget of 2.5 MiB",
+            "no change",
+            "-20 KiB of 2.5 MiB",
+            "❌ fail",
         ),
         (
             growth(used_bytes=17 * KIB, status=CheckStatus.FAIL),
             17 * KIB,
-            ", +17 KiB, 16 KiB allowed",
+            "+17 KiB (+0.7%), 16 KiB allowed",
+            "",
+            "❌ fail",
         ),
-        (budget(max_bytes=REDUCED_BYTES), -KIB, ", -1 KiB, 0 B of its budget left"),
+        (budget(max_bytes=REDUCED_BYTES), -KIB, "-1 KiB (-0.04%)", "0 B of 2.5 MiB", "✅ pass"),
         (
             budget(max_bytes=REDUCED_BYTES - 1, waiver="until May"),
-            0,
-            ", no change, 1 B over its budget of 2.5 MiB, waived",
+            None,
+            "no baseline",
+            "-1 B of 2.5 MiB",
+            "✅ pass, waived: until May",
         ),
-        (growth(used_bytes=1, max_bytes=0), 1, ", +1 B, 0 B allowed"),
-        (growth(used_bytes=0, max_bytes=0), 0, ", no change"),
+        (growth(used_bytes=1, max_bytes=0), 1, "+1 B, 0 B allowed", "", "✅ pass"),
     ],
 )
-def test_a_line_is_held_to_its_budget(row: BudgetRow, growth_bytes: int, said: str) -> None:
-    line, _ = sizes.glance(verdict(artifact(growth_bytes), budgets=(row,))).split("\\\n")
+def test_a_row_is_held_to_its_budget(
+    row: BudgetRow, growth_bytes: int | None, change: str, left: str, result: str
+) -> None:
+    [cells] = cells_of(verdict(artifact(growth_bytes), budgets=(row,)))
 
-    assert line.endswith(said)
-    assert line[0] == ("❌" if row.status is CheckStatus.FAIL else "✅")
+    assert cells[:4] == ["`load_and_run`", result, change, left]
 
 
 BUILT = NewUse(
@@ -272,14 +281,14 @@ SEEN = ("src/a.cpp differs", "trim.optimize: size → none")
 @pytest.mark.parametrize(
     ("kib", "notes", "expected"),
     [
-        (4, NOTES[:1], [f"- **source** +4 KiB: {SEEN[0]}. What to do: look at it."]),
+        (4, NOTES[:1], [f"- **source** +4 KiB: {SEEN[0]}. Look at it."]),
         (-4, NOTES[:1], [f"- **source** -4 KiB: {SEEN[0]}."]),
         (
             -4,
             NOTES,
             [
-                f"- **source**: {SEEN[0]}. What to do: look at it.",
-                f"- **flags**: {SEEN[1]}. What to do: set it back.",
+                f"- **source**: {SEEN[0]}. Look at it.",
+                f"- **flags**: {SEEN[1]}. Set it back.",
             ],
         ),
     ],
@@ -288,11 +297,8 @@ def test_each_cause_says_what_differs_and_what_to_do(
     kib: int, notes: tuple[CauseNote, ...], expected: list[str]
 ) -> None:
     """What shrank for one cause needs no advice; of several, one may have grown."""
-    title, _, *lines = advise_on_growth(that_grew(kib, notes=notes)).splitlines()
-
-    assert title == "### Why sizes changed"
-    assert lines == expected
-    assert advise_on_growth(that_grew(0, notes=notes)) == ""
+    assert explain_changes(that_grew(kib, notes=notes)).splitlines() == expected
+    assert explain_changes(that_grew(0, notes=notes)) == ""
 
 
 def test_names_are_no_markup() -> None:
@@ -307,10 +313,11 @@ def test_names_are_no_markup() -> None:
     for text in (
         *budgets.markdown(used),
         fold,
-        sizes.glance(hostile()),
+        sizes.name_baseline(verdict(baseline=HOSTILE)),
+        sizes.fold_builds(hostile()),
         sizes.table(hostile()),
         *list_prices(with_arrivals(*uses, parts=parts, changes=(change,))),
-        advise_on_growth(that_grew(1, notes=(note,))),
+        explain_changes(that_grew(1, notes=(note,))),
     ):
         assert "<script" not in text
         assert "@everyone" not in text
@@ -343,20 +350,46 @@ def test_the_fold_shows_what_is_left_of_each_limit() -> None:
     assert last == "  load_and_run section .text: waived: the depth model (Ann)"
     (bare,) = budgets.markdown(judged(budget(max_bytes=0, status=CheckStatus.FAIL), first))
     assert "<summary>Budgets: 0 of 1 kept</summary>" in bare
-    assert "| growth | no baseline | 0 B |  |  |" in bare
+    assert "| ◽ skipped | growth | no baseline | 0 B |" in bare
     rows = [line for line in fold.splitlines() if line.startswith("| `")]
+    text = "| `load_and_run` | section .text"
     assert rows == [
-        "| `load_and_run` | size | 2.5 MiB | 2.8 MiB | 236 KiB | 8.4% | ✅ pass |  |",
-        "| `load_and_run` | growth | +1 KiB | 16 KiB | 15 KiB | 93.8% | ✅ pass |  |",
+        "| `load_and_run` |  | ✅ pass | size | 2.5 MiB | 2.8 MiB | 236 KiB | 8.4% |  |  |",
+        "| `load_and_run` |  | ✅ pass | growth | +1 KiB | 16 KiB | 15 KiB | 93.8% |  |  |",
         (
-            "| `load_and_run section .text` | size, warns | 2.0 MiB | 1.9 MiB | -100 KiB | -5.3% "
-            "| ◽ skipped | runtime team |"
+            f"{text} | ◽ skipped | size, warns | 2.0 MiB | 1.9 MiB | -100 KiB | -5.3% |  "
+            "| runtime team |"
         ),
         (
-            "| `load_and_run section .text` | growth | +20 KiB | 16 KiB | -4 KiB | -25.0% "
-            "| ✅ pass, waived: the depth model (Ann) |  |"
+            f"{text} | ✅ pass | growth | +20 KiB | 16 KiB | -4 KiB | -25.0% "
+            "| the depth model (Ann) |  |"
         ),
     ]
+
+
+def test_what_is_exceeded_comes_first_and_what_has_no_baseline_is_one_line() -> None:
+    unknown = growth(artifact="b", used_bytes=None, status=CheckStatus.SKIPPED)
+    lines = budgets.text(judged(budget(), growth(status=CheckStatus.FAIL), unknown)).splitlines()
+
+    assert [line.split()[1] for line in lines[3:5]] == ["fail", "pass"]
+    assert lines[5] == "  1 limit of growth not checked: there is no baseline"
+
+
+@pytest.mark.parametrize(
+    ("variant", "measure", "shown"),
+    [
+        ("reduced", "", ""),
+        ("plain", "", "untrimmed"),
+        ("reduced", "section .text", "section .text"),
+        ("plain", "section .text", "section .text, untrimmed"),
+        ("reduced", "work", "instructions, trimmed"),
+        ("plain", "work", "instructions, untrimmed"),
+        ("reduced", "peak memory", "peak memory, trimmed"),
+    ],
+)
+def test_what_a_budget_is_of_is_no_claim(variant: str, measure: str, shown: str) -> None:
+    """Of "reduced work", people read that it is less work."""
+    assert budgets.describe_measured(budget(variant=variant, measure=measure)) == shown
 
 
 @pytest.mark.parametrize(
@@ -416,7 +449,7 @@ def test_the_terminal_says_what_grew_and_why() -> None:
             "  model tiny-quant: its price is not known by itself, as other causes differ. "
             "trim: {prices: true} in the configuration shows it, which takes a few more links."
         ),
-        "  source: src/a.cpp differs. What to do: look at it.",
-        "  models: tiny-quant is new. What to do: look at it.",
+        "  source: src/a.cpp differs. Look at it.",
+        "  models: tiny-quant is new. Look at it.",
     ]
     assert [*sizes.explain(replace(grown(), baseline=""), committed=True)] == []

@@ -200,7 +200,7 @@ def test_a_keep_set_that_grew_is_warned_of(tmp_path: Path) -> None:
     assert settle(later, made(later, 1, 2)) == 1
 
     assert "the keep set is stale: m/s@any needs kern<2>\n" in said.getvalue()
-    assert "megtrim trim --config megtrim.yaml --accept, then commit" in said.getvalue()
+    assert "`megtrim trim --config megtrim.yaml --accept`, then commit" in said.getvalue()
     assert committed(tmp_path).read_text("utf-8") == dump_keep_set(support.keep_set(1))
 
     accepted, _ = support.open_session(tmp_path, accept=True)

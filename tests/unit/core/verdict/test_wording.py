@@ -1,31 +1,46 @@
 """Sentences that all forms of the report share, and when they are true."""
 
+import re
 from dataclasses import replace
 
 import pytest
 
-from megtrim.core.checks.statuses import CheckStatus, VerdictKind, describe_meaning
+from megtrim.core.checks.statuses import CheckStatus, decide
 from megtrim.core.report import html
+from megtrim.core.report.first_screen import describe_state
 from megtrim.core.size.report import tables
 from megtrim.core.trim.results import TrimChoice
 from megtrim.core.verdict.join import join
+from megtrim.core.verdict.model import Verdict
 from megtrim.core.verdict.wording import list_larger, name_variant
 from unit.core.verdict.examples import budget, facts, growth, passing, sizes
 
 
+def ended(*statuses: CheckStatus, warnings: tuple[str, ...] = ()) -> Verdict:
+    first = passing().checks[0]
+    checks = tuple(replace(first, id=f"c{n}", status=each) for n, each in enumerate(statuses))
+    decided = decide(statuses)
+    return replace(
+        passing(), checks=checks, verdict=decided, scenarios=(), budgets=(), warnings=warnings
+    )
+
+
 @pytest.mark.parametrize(
-    ("verdict", "statuses", "said"),
+    ("statuses", "warnings", "said"),
     [
-        (VerdictKind.PASS, ("pass", "pass"), "Every check passed."),
-        (VerdictKind.PASS, ("pass", "skipped"), "Every check that ran passed; 1 was skipped."),
-        (VerdictKind.PASS, ("skipped", "skipped"), "Every check that ran passed; 2 were skipped."),
-        (VerdictKind.FAIL, ("fail", "skipped"), "At least one check failed."),
+        (("pass", "pass"), (), "All 2 checks passed."),
+        (("pass",), (), "The one check passed."),
+        (("pass", "skipped"), (), "Every check that ran passed, 1 skipped."),
+        (("pass", "pass"), ("look",), "Every check that ran passed, 1 warning."),
+        (("pass", "skipped"), ("a", "b"), "Every check that ran passed, 1 skipped, 2 warnings."),
+        (("fail", "skipped", "pass"), (), "1 of 3 checks failed, 1 skipped."),
+        (("unverified", "pass"), (), "Nothing failed, but not everything could be run."),
     ],
 )
 def test_skipped_checks_did_not_pass(
-    verdict: VerdictKind, statuses: tuple[str, ...], said: str
+    statuses: tuple[str, ...], warnings: tuple[str, ...], said: str
 ) -> None:
-    assert describe_meaning(verdict, map(CheckStatus, statuses)) == said
+    assert describe_state(ended(*map(CheckStatus, statuses), warnings=warnings)) == said
 
 
 @pytest.mark.parametrize(
@@ -55,7 +70,7 @@ def test_the_page_and_the_comment_call_it_so() -> None:
     deferred = replace(made, trim=replace(made.trim, level="deferred"))
 
     assert "`load_and_run` `deferred`" in tables.table(deferred)
-    assert "`load_and_run` `reduced`" in tables.table(made)
+    assert "| `load_and_run` |" in tables.table(made)
     assert ">deferred</th>" in html.render(deferred)
     assert ">reduced</th>" not in html.render(deferred)
 
@@ -75,6 +90,8 @@ def test_a_failed_growth_is_no_calm_page() -> None:
     over = (budget(), growth(used_bytes=356_352, status=CheckStatus.FAIL))
     page = html.render(join(facts(budgets=over)))
 
-    assert "Exceeded budget" in page
-    assert "Tightest budget" not in page
-    assert "Tightest budget" in html.render(passing())
+    tile = re.search(r'<li class="toned fail"><span class="tile-title">Change of(.*?)</li>', page)
+    assert tile is not None
+    assert "+348 KiB" in tile[1]
+    assert "16 KiB allowed" in tile[1]
+    assert '<p class="headline">load_and_run +348 KiB (+15.6%), 16 KiB allowed</p>' in page

@@ -5,7 +5,7 @@ from itertools import pairwise
 
 import pytest
 
-from megtrim.libs.util.console import Console, SparseLines, show_time
+from megtrim.libs.util.console import Console, SparseLines, name_file, show_time
 from megtrim.libs.util.environment import describe_ignored, is_name, is_value, select_passed
 from megtrim.libs.util.errors import (
     InfrastructureFailure,
@@ -16,7 +16,7 @@ from megtrim.libs.util.errors import (
     worst_exit_code,
 )
 from megtrim.libs.util.process import Command, ProcessRunner
-from megtrim.libs.util.wording import COMMIT_DIGEST, make_printable
+from megtrim.libs.util.wording import COMMIT_DIGEST, cut, make_printable
 
 
 class Terminal(io.StringIO):
@@ -76,10 +76,11 @@ def test_a_log_gets_a_plain_line_every_15_seconds(stream: io.StringIO) -> None:
     progress(0, 360, "begin")
     for done, after_s in ((1, 14.9), (30, 0.1), (31, 14.9), (60, 0.1)):
         clock.now += after_s
-        progress(done, 360, f"Building {done}{'.o' * 40}")
+        progress(done, 360, f"Building CXX object lib.dir/{'src/' * 20}f{done}.cpp.o")
 
-    assert stream.getvalue() == "".join(
-        f"  building plain: {done}/360 · Building {done}.o.o…{'.o' * 22}\n" for done in (30, 60)
+    assert stream.getvalue() == (
+        "  building plain: 30 of 360 · f30.cpp\n"
+        "  building plain: 60 of 360 · f60.cpp · about 1 min 17 s left\n"
     )
 
 
@@ -97,8 +98,39 @@ def test_a_terminal_gets_one_line_that_changes() -> None:
     console.say("again")
 
     assert stream.getvalue() == (
-        "\r\x1b[2K  building: 2/4 · 2.o\r\x1b[2K  building: 4/4 · 4.o\r\x1b[2Kdone\nagain\n"
+        "\r\x1b[2K  building: 2 of 4 · 2.o\r\x1b[2K  building: 4 of 4 · 4.o\r\x1b[2Kdone\nagain\n"
     )
+
+
+@pytest.mark.parametrize(
+    ("item", "name"),
+    [
+        ("Building CXX object lite/CMakeFiles/x.dir/src/outputs.cpp.o", "outputs.cpp"),
+        ("Linking CXX executable bin/load_and_run", "Linking CXX executable bin/load_and_run"),
+        ("Generating flatbuffers/schema.fbs", "schema.fbs"),
+        ("configuring the engine", "configuring the engine"),
+        ("a.obj", "a.obj"),
+        ("", ""),
+    ],
+)
+def test_a_step_is_named_by_its_file(item: str, name: str) -> None:
+    assert name_file(item) == name
+
+
+def test_time_left_counts_from_where_a_build_goes_on() -> None:
+    stream = Terminal()
+    clock = Clock()
+    progress = Console(stream, clock=clock).progress("building")
+    for done in (90, 92, 94, 100):
+        progress(done, 100, "x")
+        clock.now += 5
+
+    last = stream.getvalue().split("\r\x1b[2K")[1:]
+    assert last == [
+        "  building: 92 of 100 · x",
+        "  building: 94 of 100 · x · about 15 s left",
+        "  building: 100 of 100 · x",
+    ]
 
 
 def test_a_heartbeat_says_what_is_done_and_for_how_long() -> None:
@@ -173,6 +205,19 @@ def test_sparse_lines_are_said_every_15_seconds() -> None:
 )
 def test_times_that_are_left_are_shown_in_whole_seconds(seconds: float, shown: str) -> None:
     assert show_time(seconds) == shown
+
+
+@pytest.mark.parametrize(
+    ("text", "most", "shown"),
+    [
+        ("short", 5, "short"),
+        ("it trapped: five regions, of two models", 30, "it trapped: five regions"),
+        ("one long sentence without a pause", 12, "one long se…"),
+        ("a: b", 3, "a:…"),
+    ],
+)
+def test_a_sentence_is_cut_at_a_pause(text: str, most: int, shown: str) -> None:
+    assert cut(text, most) == shown
 
 
 PLAIN = (

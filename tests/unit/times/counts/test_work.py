@@ -99,8 +99,9 @@ def test_reports_name_what_does_more() -> None:
     found = {each.id: each for each in verdict.checks}["growth:m/s@any/reduced work"]
     assert (found.status, found.text) == (FAIL, grown.text)
     assert "raise the limit in the same change" in found.hint
-    line = "- `m/s@any work`: 48,400 (+0.83%) since main, 0.10% allowed: `copy` +400"
-    assert f"### Work and memory that changed\n\n{line}\n\n" in comment.render(verdict)
+    of = "- `m/s@any` instructions, trimmed"
+    line = f"{of}: 48,400 (+0.83%) since main, 0.10% allowed: `copy` +400"
+    assert f"### Instructions and memory that changed\n\n{line}\n\n" in comment.render(verdict)
     assert html.render(verdict).count("888 accesses of memory.") == 2
     assert html.render(verdict).count(', m/s@any work"') == 2
 

@@ -257,10 +257,6 @@ def test_on_the_page() -> None:
         "function: it trapped: <code>kern&lt;7&gt;</code>"
     ) in page
     assert '<rect class="within" width="50.0%"' in page
-    assert (
-        '<span class="tile-title">Neighbours that work</span>'
-        '<span class="tile-number">2</span><span class="tile-of">of 4</span>'
-    ) in page
     assert "#neighbours" not in without
     assert 'id="neighbours"' not in without
 

@@ -50,7 +50,8 @@ def test_a_regression_with_all_that_a_person_needs() -> None:
     assert other.title == f"android: {text.title}"
     assert f"`{RESNET}` got slower by more than the threshold." in text.body
     assert (
-        "| `nchw44` | `board-1` | `main at 2981d114c5d7` | **1.051 (1.031 to 1.071)** "
+        "| `nchw44` | 5.1% slower | `main at 2981d114c5d7` | `board-1` "
+        "| **1.051 (1.031 to 1.071)** "
         "| 4.900 (4.802 to 4.998) |"
     ) in text.body
     assert "after `aaaaaaaaaaaa`, up to `bbbbbbbbbbbb` " in text.body
@@ -72,7 +73,7 @@ def test_a_repair_says_so_first_and_trimming_has_a_line_for_each_variant() -> No
     assert "| 1.001 (0.981 to 1.021) |" in text
     text = body(TRIMMING, base="", last_good="", first_bad="")
 
-    assert "| `load_and_run reduced` | `board-1` | plain | 0.996 " in text
+    assert "| `load_and_run reduced` | no difference | plain | `board-1` | 0.996 " in text
     assert "Suspected commits" not in text
 
 

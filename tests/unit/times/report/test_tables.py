@@ -181,8 +181,9 @@ def test_an_interval_may_have_no_upper_end() -> None:
 @pytest.mark.parametrize(
     ("different", "value", "word"),
     [
-        (Answer.YES, 0.5, "faster"),
-        (Answer.YES, 1.5, "slower"),
+        (Answer.YES, 0.5, "50% faster"),
+        (Answer.YES, 0.75, "25% faster"),
+        (Answer.YES, 1.051, "5.1% slower"),
         (Answer.NO, 0.5, "no difference"),
         (Answer.INCONCLUSIVE, 0.5, "unproven"),
     ],
@@ -270,10 +271,22 @@ def test_bars_share_a_scale_from_zero() -> None:
     assert picture.baseline == first.width
     assert first.time.startswith("4.000")
     assert float(first.width[:-1]) == pytest.approx(2 * float(second.width[:-1]), abs=0.01)
-    assert (first.tone, second.tone, second.word) == ("neither", "faster", "faster")
+    assert (first.tone, first.word) == ("neither", "")
+    assert (second.tone, second.word) == ("faster", "50% faster than baseline")
     assert second.ratio == "0.500 (0.480 to 0.520)"
     assert float(first.lower[:-1]) < float(first.width[:-1]) < float(first.upper[:-1]) < 100
     assert picture.ticks[0].text == "0 ms" and picture.ticks[0].anchor == "start"
+
+
+def test_the_picture_of_a_regression_is_no_better_than_its_row() -> None:
+    """An experiment that beats the baseline can be slower than it was."""
+    [made] = [
+        each for each in time_pictures(performance()) if any(b.name == "nchw44" for b in each.bars)
+    ]
+    [bar] = [each for each in made.bars if each.name == "nchw44"]
+
+    assert bar.tone == "slower"
+    assert bar.word.startswith("regressed: 5.1% slower than main at 2981d114c5d7, 5.8% faster")
 
 
 def test_a_bar_that_is_too_long_or_has_no_end_reaches_the_edge() -> None:

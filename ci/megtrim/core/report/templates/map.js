@@ -1,8 +1,9 @@
 "use strict";
 // A treemap of the tables next to it: they are its data, and all there is without scripts.
 for (const map of document.querySelectorAll(".map")) {
-  const HEAD = 20, LEAST_INSIDE = 34, LEAST_AREA = 110, CHARACTER = 7.4, MARGIN = 6;
-  const [svg, note] = [map.querySelector("svg"), map.querySelector(".note")];
+  const HEAD = 22, LINE = 15, LEAST_INSIDE = 34, LEAST_AREA = 110, CHARACTER = 7.4, MARGIN = 6;
+  const [svg, tip] = [map.querySelector("svg"), map.querySelector(".tip")];
+  const nothing = map.querySelector(".nothing");
   const [view, find] = [map.querySelector("select"), map.querySelector("input")];
   const [crumbs, found] = [map.querySelector(".crumbs"), map.querySelector("output")];
   const named = (kind, name) =>
@@ -16,9 +17,13 @@ for (const map of document.querySelectorAll(".map")) {
     return `${(bytes / unit).toFixed(1)} ${name}`;
   };
 
+  // One colour for a component in each report: the table has it.
+  const [colours, titles] = [new Map(), new Map()];
   const leaves = { kept: [], left: [], change: [] };
   for (const part of named("artifact", map.dataset.map)) {
-    const component = part.dataset.component;
+    const { component, title, colour } = part.dataset;
+    colours.set(component.split("/")[0], colour);
+    titles.set(component, title);
     const [kept, plain] = [Number(part.dataset.kept), Number(part.dataset.plain)];
     const rest = { kept, left: plain - kept };
     const add = (kind, label, bytes, text) => {
@@ -28,7 +33,7 @@ for (const map of document.querySelectorAll(".map")) {
     };
     const inside = named("of", component).filter((each) => part.closest("article").contains(each));
     for (const [label, now, before] of rows(inside).map(texts)) {
-      add("kept", label, whole(now), before && `${size(whole(now))} of ${size(whole(before))}`);
+      add("kept", label, whole(now), before && `${size(whole(now))} ships, ${size(whole(before))} in plain`);
       if (before) add("left", label, whole(before) - whole(now));
     }
     add("kept", "", rest.kept);
@@ -39,22 +44,23 @@ for (const map of document.querySelectorAll(".map")) {
     const grown = whole(now) - whole(before);
     const bytes = Math.abs(grown);
     const text = `${grown > 0 ? "+" : "−"}${size(bytes)}, from ${before} to ${now} bytes`;
-    if (bytes) leaves.change.push({ component, label, bytes, text, tone: grown > 0 ? 3 : 1 });
+    if (bytes) leaves.change.push({ component, label, bytes, text, tone: grown > 0 ? "grew" : "shrank" });
   }
 
-  const branch = (name, above) => ({ name, above, bytes: 0, inside: [] });
+  const branch = (name, above) => ({ name: titles.get(name) ?? name, part: name, above, bytes: 0, inside: [] });
   const grow = (wanted) => {
     const root = branch("all", null);
     for (const leaf of wanted) {
       let at = root;
       at.bytes += leaf.bytes;
       for (const part of leaf.component ? leaf.component.split("/") : []) {
-        const known = at.inside.find((each) => each.name === part && each.label === undefined);
+        const known = at.inside.find((each) => each.part === part && each.label === undefined);
         if (!known) at.inside.push(branch(part, at));
         at = known ?? at.inside.at(-1);
         at.bytes += leaf.bytes;
       }
-      at.inside.push({ ...leaf, name: leaf.label || "smaller ones", above: at, inside: [] });
+      const name = leaf.label || "all smaller symbols";
+      at.inside.push({ ...leaf, name, above: at, inside: [] });
     }
     return root;
   };
@@ -65,7 +71,7 @@ for (const map of document.querySelectorAll(".map")) {
     const [only] = node.inside;
     const name = only.label === undefined ? `${node.name}/${only.name}` : node.name;
     const full = only.label ? `${node.name}: ${only.full || only.name}` : "";
-    return merge({ ...only, name, full, above: node.above });
+    return merge({ ...only, name, full, part: node.part, above: node.above });
   };
 
   // Squarified (Bruls, Huizing, van Wijk): rows along the shorter side, as square as they get.
@@ -107,12 +113,27 @@ for (const map of document.querySelectorAll(".map")) {
     for (let before = ""; before !== text; ) [before, text] = [text, text.replace(/<[^<>]*>/g, "")];
     return text;
   };
-  const fit = (name, width) => {
+  // Whole names only, in as many lines as there is room for; what does not fit is in the tip.
+  const fit = (name, width, height) => {
     const most = Math.floor((width - 2 * MARGIN) / CHARACTER);
-    const cuts = [...name.matchAll(/\/|::/g)].map((cut) => cut.index + cut[0].length);
-    const ends = [0, ...cuts].map((cut) => name.slice(cut));
-    const end = ends.find((each) => each.length <= most);
-    return end ?? (most < 4 ? "" : `${ends.at(-1).slice(0, most - 1)}…`);
+    const lines = [];
+    for (const piece of name.split(/(?<=\/|::|_| |-)/)) {
+      if (piece.length > most) return [];
+      const last = lines.at(-1);
+      if (last !== undefined && (last + piece).trimEnd().length <= most) lines[lines.length - 1] = last + piece;
+      else lines.push(piece);
+    }
+    return lines.length * LINE + 6 <= height ? lines : [];
+  };
+  // The short name, with as much of its scope as tells it from its neighbours.
+  const tellApart = (nodes) => {
+    const scopes = (name, count) => name.split("::").slice(-count).join("::");
+    const names = nodes.map((node) => shorten(node.name));
+    return names.map((name) => {
+      const found = [1, 2, 3].map((count) => scopes(name, count));
+      const alone = found.find((each, at) => names.filter((n) => scopes(n, at + 1) === each).length === 1);
+      return alone ?? name;
+    });
   };
 
   const drawn = new WeakMap();
@@ -126,27 +147,31 @@ for (const map of document.querySelectorAll(".map")) {
     const above = trail(node.above).slice(1).map((each) => each.name).join("/");
     const share = ((100 * node.bytes) / root.bytes).toFixed(1);
     const parts = [above && `${above}${node.inside.length ? "/" : ": "}`, node.full || node.name];
-    return `${parts.join("")}: ${node.text ?? size(node.bytes)} (${share}%)`;
+    return `${parts.join("")}: ${node.text ?? size(node.bytes)}; ${share}% of what is shown`;
   };
-  const cell = (node, tile, colour, around) => {
+  const cell = (node, name, tile, colour, around) => {
     const head = node.inside.length > 0;
     const { width, height } = tile;
-    const made = element("svg", head ? { ...tile, tabindex: 0, role: "button" } : tile);
-    made.append(element("title", {}, describe(node)));
-    for (const look of [`c${node.tone ?? colour}`, "rim"]) {
+    const said = describe(node);
+    const pressed = head ? { tabindex: 0, role: "button", "aria-label": said } : {};
+    const made = element("svg", { ...tile, ...pressed, "data-said": said });
+    for (const look of [node.tone ?? `c${colour}`, "rim"]) {
       made.append(element("rect", { class: look, width: "100%", height: "100%" }));
     }
-    const label = height < HEAD ? "" : fit(shorten(node.name), width);
     const detail = node.tone ? node.text.split(",")[0] : size(node.bytes);
-    if (label) made.append(element("text", { x: MARGIN, y: 15 }, label));
-    if (label && !head && height > 36 && fit(detail, width) === detail) {
-      made.append(element("text", { class: "small", x: MARGIN, y: 31 }, detail));
+    const lines = fit(name, width, head ? HEAD : height);
+    for (const [at, line] of lines.entries()) {
+      made.append(element("text", { x: MARGIN, y: 15 + at * LINE }, line.trimEnd()));
     }
-    drawn.set(made, { node, around });
+    if (lines.length && !head && fit(detail, width, height - lines.length * LINE).length) {
+      made.append(element("text", { class: "small", x: MARGIN, y: 16 + lines.length * LINE }, detail));
+    }
+    drawn.set(made, { node, around, said });
     svg.append(made);
     return made;
   };
 
+  const colourOf = (node) => (node.above?.above ? colourOf(node.above) : colours.get(node.part) ?? 11);
   let [root, at] = [null, null];
   const draw = (node, frame, depth, colour, around) => {
     const sorted = node.inside.map(merge).sort((a, b) => b.bytes - a.bytes);
@@ -159,11 +184,12 @@ for (const map of document.querySelectorAll(".map")) {
       shown.sort((a, b) => b.bytes - a.bytes);
     }
     const tiles = layout(shown, frame);
+    const names = tellApart(shown);
     for (const [index, each] of shown.entries()) {
-      const [tile, top] = [tiles[index], colour ?? index % 8];
+      const [tile, top] = [tiles[index], colour ?? colours.get(each.part?.split("/")[0]) ?? 11];
       const inside = { ...tile, y: tile.y + HEAD, height: tile.height - HEAD };
       const fits = depth > 0 && Math.min(inside.width, inside.height) >= LEAST_INSIDE;
-      const made = cell(each, tile, top, around);
+      const made = cell(each, names[index], tile, top, around);
       if (fits && each.inside.length) draw(each, inside, depth - 1, top, made);
     }
   };
@@ -172,7 +198,11 @@ for (const map of document.querySelectorAll(".map")) {
     const [width, height] = [map.clientWidth || 900, 470];
     svg.setAttribute("viewBox", `0 0 ${width} ${height}`);
     svg.replaceChildren();
-    if (node.bytes) draw(node, { x: 0, y: 0, width, height }, 2, null, null);
+    tip.hidden = true;
+    svg.toggleAttribute("hidden", !node.bytes);
+    nothing.hidden = Boolean(node.bytes);
+    const colour = node.above ? colourOf(node) : null;
+    if (node.bytes) draw(node, { x: 0, y: 0, width, height }, 2, colour, null);
     crumbs.replaceChildren(
       ...trail(node).map((each) => {
         const button = document.createElement("button");
@@ -200,9 +230,25 @@ for (const map of document.querySelectorAll(".map")) {
     }
     if (into) show(into);
   };
-  for (const kind of ["pointerover", "focusin"]) {
-    svg.addEventListener(kind, (event) => {
-      if (target(event)) note.textContent = describe(drawn.get(target(event)).node);
+  const say = (made, x, y) => {
+    tip.textContent = drawn.get(made).said;
+    tip.hidden = false;
+    const most = map.clientWidth - tip.offsetWidth;
+    tip.style.left = `${Math.max(0, Math.min(x + 14, most))}px`;
+    tip.style.top = `${y + 18}px`;
+  };
+  svg.addEventListener("pointermove", (event) => {
+    const frame = map.getBoundingClientRect();
+    if (target(event)) say(target(event), event.clientX - frame.left, event.clientY - frame.top);
+  });
+  svg.addEventListener("focusin", (event) => {
+    if (!target(event)) return;
+    const [frame, box] = [map.getBoundingClientRect(), target(event).getBoundingClientRect()];
+    say(target(event), box.left - frame.left, box.top - frame.top);
+  });
+  for (const kind of ["pointerleave", "focusout"]) {
+    svg.addEventListener(kind, () => {
+      tip.hidden = true;
     });
   }
   svg.addEventListener("click", enter);

@@ -341,9 +341,9 @@ def _describe_kept(cause: Cause, changes: InputChanges) -> Iterator[str]:
         kind, _, what = first.partition(" ")
         if kind == "function":
             what = fold_if_possible(what)
-        yield f"kept and was not: {counts}, such as {tidy(what)}{whom}"
+        yield f"now kept: {counts}, such as {tidy(what)}{whom}"
     if changes.went and (cause is Cause.KEEP_SET or Cause.KEEP_SET not in changes.causes):
-        yield f"not kept any more: {count_kinds(changes.went)}"
+        yield f"no longer kept: {count_kinds(changes.went)}"
 
 
 def _describe_values(cause: Cause, changes: InputChanges) -> Iterator[str]:

@@ -1,15 +1,14 @@
 """Budgets in reports: of each limit what is allowed, what is used, what is left. Pure."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from megtrim.core.build_spec import Variant
 from megtrim.core.checks.statuses import CHECK_SIGNS, CheckKind, CheckStatus
-from megtrim.core.config.units import OF_SCENARIOS, format_bytes
+from megtrim.core.config.units import OF_SCENARIOS, WORK, format_bytes
 from megtrim.core.size.rows import BudgetRow
 from megtrim.core.verdict.model import Verdict
-from megtrim.libs.render.formatting import align_columns, percent, width_of
+from megtrim.libs.render.formatting import percent, width_of
 from megtrim.libs.render.markup import (
-    bounded_table,
     code,
     code_in_title,
     fold,
@@ -17,9 +16,44 @@ from megtrim.libs.render.markup import (
     path_in_repository,
     prose,
 )
+from megtrim.libs.render.tables import Column, ColumnKind, ReportTable
+from megtrim.libs.util.wording import count
 
-_HEAD = ("budget", "limits", "used", "limit", "left", "left in %")
-_NUMBERS = frozenset(_HEAD[2:])
+_NUMBERS = ("used", "limit", "left", "left in %")
+_COLUMNS = (
+    Column(title="budget", kind=ColumnKind.NAME),
+    Column(title="of"),
+    Column(title="result", kind=ColumnKind.STATUS),
+    Column(title="limits"),
+    *(Column(title=title, kind=ColumnKind.NUMBER) for title in _NUMBERS),
+    Column(title="waived"),
+    Column(title="owner"),
+)
+_ROOM_FIRST = (CheckStatus.FAIL, CheckStatus.INFRASTRUCTURE, CheckStatus.INCONCLUSIVE)
+_SIGNS = {str(status): sign for status, sign in CHECK_SIGNS.items()}
+_BUILDS = {str(Variant.REDUCED): "trimmed", str(Variant.PLAIN): "untrimmed"}
+
+
+def describe_measured(row: BudgetRow) -> str:
+    """Say what a budget is of, such as ``instructions, trimmed``; empty: the trimmed file."""
+    build = _BUILDS.get(row.variant, row.variant)
+    if row.measure in OF_SCENARIOS:
+        measure = "instructions" if row.measure == WORK else row.measure
+        return f"{measure}, {build}"
+    if row.variant == Variant.REDUCED:
+        return row.measure
+    return f"{row.measure}, {build}" if row.measure else build
+
+
+def make_table(rows: Iterable[BudgetRow]) -> ReportTable:
+    """Return a row for each limit, those that are exceeded first."""
+    ordered = sorted(rows, key=lambda row: row.status not in _ROOM_FIRST)
+    return ReportTable(columns=_COLUMNS, rows=tuple(map(_list_cells, ordered)))
+
+
+def is_compared(row: BudgetRow) -> bool:
+    """Tell whether there was anything to check it against."""
+    return row.used_bytes is not None or row.status is not CheckStatus.SKIPPED
 
 
 def markdown(verdict: Verdict) -> Iterator[str]:
@@ -35,25 +69,28 @@ def markdown(verdict: Verdict) -> Iterator[str]:
     reduced = [row for row in used if row.variant == Variant.REDUCED]
     changed = [row for row in reduced if row.kind == CheckKind.GROWTH]
     if changed:
-        named = {row.name: f"{prose(row.limit_text)}{row.name_changes(4, code)}" for row in changed}
-        lines = (f"- {code(name)}: {text}" for name, text in named.items())
-        yield "\n".join(("### Work and memory that changed", "", *lines))
+        lines = (
+            f"- {code(row.artifact)} {describe_measured(row)}: {prose(row.limit_text)}"
+            f"{row.name_changes(4, code)}"
+            for row in changed
+        )
+        yield "\n".join(("### Instructions and memory that changed", "", *lines))
     if verdict.budgets:
-        owned = any(row.owner for row in verdict.budgets)
-        numbers = (f"{name}>" if name in _NUMBERS else name for name in _HEAD)
-        head = (*numbers, "result")
-        if owned:
-            head = (*head, "owner")
-        body = bounded_table(head, verdict.budgets, lambda row: _draw(row)[: len(head)])
+        body = make_table(verdict.budgets).without_empty().render_markdown(_SIGNS)
         yield fold(_summarize(verdict.budgets), body)
 
 
 def text(verdict: Verdict) -> str:
-    rows = [(one_line(row.name), *_list_cells(row)) for row in verdict.budgets]
-    if not rows:
+    if not verdict.budgets:
         return ""
-    words = [name for name in _HEAD if name not in _NUMBERS]
-    lines = ["budgets", *(f"  {line}" for line in align_columns(_HEAD, rows, words))]
+    checked = [row for row in verdict.budgets if is_compared(row)]
+    lines = ["budgets"]
+    if checked:
+        table = make_table(checked).without("waived", "owner").without_empty()
+        lines += (f"  {line}" for line in table.list_lines())
+    if len(checked) < len(verdict.budgets):
+        others = count(len(verdict.budgets) - len(checked), "limit")
+        lines.append(f"  {others} of growth not checked: there is no baseline")
     lower = ((row.name, describe_lower(row, verdict)) for row in verdict.budgets)
     lines += (f"  {one_line(name)}: {text}" for name, text in lower if text)
     waived = (row for row in verdict.budgets if row.waiver)
@@ -82,20 +119,26 @@ def place_marks(row: BudgetRow) -> tuple[str, str, str]:
     return width_of(used, scale), hard, soft
 
 
-def _list_cells(row: BudgetRow) -> tuple[str, str, str, str, str]:
+def _list_cells(row: BudgetRow) -> tuple[str, ...]:
     limit = row.max_bytes if row.max_bytes is not None else row.warn_bytes
     limits = row.kind if row.max_bytes == limit else f"{row.kind}, warns"
-    if limit is None or row.used_bytes is None:
-        return limits, row.used_text, "" if limit is None else row.format(limit), "", ""
-    left = limit - row.used_bytes
-    share = percent(left / limit) if limit else ""
-    return limits, row.used_text, row.format(limit), row.format(left), share
-
-
-def _draw(row: BudgetRow) -> tuple[str, ...]:
-    waived = f", waived: {prose(row.waiver)}" if row.waiver else ""
-    result = f"{CHECK_SIGNS[row.status]}{waived}"
-    return (code(row.name), *_list_cells(row), result, prose(row.owner))
+    left = ""
+    share = ""
+    if limit is not None and row.used_bytes is not None:
+        left = row.format(limit - row.used_bytes)
+        share = percent((limit - row.used_bytes) / limit) if limit else ""
+    shown = "" if limit is None else row.format(limit)
+    first = (
+        row.artifact,
+        describe_measured(row),
+        str(row.status),
+        limits,
+        row.used_text,
+        shown,
+        left,
+        share,
+    )
+    return (*first, row.waiver, row.owner)
 
 
 def _find_most_over(rows: Sequence[BudgetRow]) -> str:
@@ -116,18 +159,18 @@ def _find_most_over(rows: Sequence[BudgetRow]) -> str:
 def _summarize(rows: Sequence[BudgetRow]) -> str:
     budgets = {row.name for row in rows if {row.max_bytes, row.warn_bytes} != {None}}
     failed = {row.name for row in rows if row.status is CheckStatus.FAIL}
-    count = f"Budgets: {len(budgets) - len(failed)} of {len(budgets)} kept"
+    kept = f"Budgets: {len(budgets) - len(failed)} of {len(budgets)} kept"
     # What is left of another limit would calm down about the one that is exceeded.
     if over := _find_most_over(rows):
-        return f"{count}, {over}"
+        return f"{kept}, {over}"
     shares = [
         (row.left_bytes / row.max_bytes, row.left_bytes)
         for row in rows
         if row.kind is CheckKind.SIZE and row.left_bytes is not None and row.max_bytes
     ]
     if not shares:
-        return count
+        return kept
     share, left = min(shares)
     if left < 0:
-        return f"{count}, the tightest is {format_bytes(-left)} over"
-    return f"{count}, the tightest has {format_bytes(left)} ({percent(share)}) left"
+        return f"{kept}, the tightest is {format_bytes(-left)} over"
+    return f"{kept}, the tightest has {format_bytes(left)} ({percent(share)}) left"

@@ -1,7 +1,7 @@
 """Sizes in words, for all reports, and as tables for the comment. Pure."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from megtrim.core.checks.statuses import CHECK_SIGNS, CheckKind, CheckStatus
@@ -12,7 +12,13 @@ from megtrim.core.size.growth.causes import Cause, count_kinds, name_kind
 from megtrim.core.size.prices import PriceChange
 from megtrim.core.size.rows import BudgetRow, VariantSize
 from megtrim.core.verdict.model import Verdict
-from megtrim.core.verdict.wording import MeasuredSizes, growth_of, list_trimmed, name_variant
+from megtrim.core.verdict.wording import (
+    MeasuredSizes,
+    change_of,
+    growth_of,
+    list_trimmed,
+    name_variant,
+)
 from megtrim.libs.render.formatting import group_digits, percent
 from megtrim.libs.render.markup import bounded_table, code, code_in_title, fold, one_line, prose
 
@@ -29,38 +35,18 @@ class Marks(NamedTuple):
 
 
 PLAIN = Marks()
-_MARKDOWN = Marks(code=code, strong="**{}**".format, prose=prose)
+MARKDOWN = Marks(code=code, strong="**{}**".format, prose=prose)
 
 
-def glance(verdict: Verdict) -> str:
-    reduced = list_trimmed(verdict)
-    alone = len(reduced) == 1 and bool(verdict.baseline) and reduced[0][1].growth_bytes is not None
+def name_baseline(verdict: Verdict) -> str:
     which, _, more = one_line(verdict.baseline).partition(", ")
+    if not which:
+        return "no baseline, so growth is not known"
+    if which.startswith("none:"):
+        reason = f"{which.removeprefix('none:').strip()}{', ' if more else ''}{more}"
+        return f"no baseline, so growth is not known: {prose(reason)}"
     details = f" ({prose(more)})" if more else ""
-    against = f" against {prose(which)}{details}" if alone else ""
-    committed = verdict.invocation.committed
-    lines = []
-    for artifact, size in reduced[:_MOST_ARTIFACTS]:
-        lines.append(_line(verdict, artifact, size, against))
-        lines.append(describe_forms(size))
-        lines.append(explain_growth(size, verdict.causes, committed=committed))
-        lines.append(name_components(size, _MARKDOWN))
-    lines = [line for line in lines if line]
-    if reduced[_MOST_ARTIFACTS:]:
-        lines.append(f"{group_digits(len(reduced) - _MOST_ARTIFACTS)} more artifacts")
-    if not alone:
-        lines.append(f"Baseline: {prose(verdict.baseline) or 'none, so growth is not known'}.")
-    return "\\\n".join(lines)
-
-
-def _line(verdict: Verdict, artifact: str, size: VariantSize, against: str) -> str:
-    rows = [row for row in verdict.budgets if row.artifact == artifact]
-    sign = CHECK_SIGNS[_find_worst(rows)].partition(" ")[0]
-    parts = [f"{sign} **{code(artifact)} {format_bytes(size.size_bytes)}**"]
-    if size.growth_bytes is not None:
-        parts.append((growth_of(size) if size.growth_bytes else "no change") + against)
-    parts += _held_against(_find_limits(verdict, artifact, size.variant))
-    return ", ".join(parts)
+    return f"against {prose(which)}{details}"
 
 
 def _find_limits(verdict: Verdict, artifact: str, variant: str) -> dict[CheckKind, BudgetRow]:
@@ -143,60 +129,59 @@ def _draw_change(change: ByteChange) -> tuple[str, ...]:
     )
 
 
-def _held_against(limits: Mapping[CheckKind, BudgetRow]) -> Iterator[str]:
-    growth = limits.get(CheckKind.GROWTH)
-    size = limits.get(CheckKind.SIZE)
-    if growth is not None and growth.is_exceeded:
-        yield f"{format_bytes(growth.max_bytes or 0)} allowed"
-    if size is not None and size.left_bytes is not None:
-        left = size.left_bytes
-        budget = format_bytes(size.max_bytes or 0)
-        over = f"{format_bytes(-left)} over its budget of {budget}"
-        yield f"{format_bytes(left)} of its budget left" if left >= 0 else over
-    if any(row.waiver for row in limits.values()):
-        yield "waived"
-
-
 def table(verdict: Verdict) -> str:
-    rows = [
-        _list_cells(
-            size,
-            artifact.name,
-            name_variant(size.variant, verdict.trim),
-            _find_limits(verdict, artifact.name, size.variant),
-        )
-        for artifact in verdict.artifacts
-        for size in artifact.sizes
-    ]
-    head = ("artifact", "bytes>", "size>", "% of plain>", "change>", "budget left>", "result")
-    return bounded_table(head, rows, tuple)
+    """Return a row for each trimmed file, what decides first; below it what it weighs otherwise."""
+    trimmed = list_trimmed(verdict)
+    if not trimmed:
+        return ""
+    rows = [_list_cells(size, artifact, verdict) for artifact, size in trimmed]
+    head = ("artifact", "result", "change>", "budget left>", "size>", "of plain>")
+    parts = [bounded_table(head, rows, tuple)]
+    for artifact, size in trimmed[:_MOST_ARTIFACTS]:
+        if forms := describe_forms(size):
+            parts.append(f"{code(artifact)}: {forms}" if len(trimmed) > 1 else forms)
+    return "\n\n".join(parts)
 
 
-def _list_cells(
-    size: VariantSize, artifact: str, variant: str, limits: Mapping[CheckKind, BudgetRow]
-) -> tuple[str, ...]:
-    change = growth_of(size)
-    left = ""
-    result = ""
+def _list_cells(size: VariantSize, artifact: str, verdict: Verdict) -> tuple[str, ...]:
+    limits = _find_limits(verdict, artifact, size.variant)
     growth = limits.get(CheckKind.GROWTH)
     whole = limits.get(CheckKind.SIZE)
+    name = code(artifact)
+    variant = name_variant(size.variant, verdict.trim)
+    if variant != size.variant:
+        name += f" {code(variant)}"
+    change = change_of(size) or "no baseline"
     if growth is not None and growth.max_bytes is not None:
-        change = f"{change or 'no baseline'} ({format_bytes(growth.max_bytes)} allowed)"
+        change += f", {format_bytes(growth.max_bytes)} allowed"
+    left = ""
     if whole is not None and whole.left_bytes is not None:
         left = f"{format_bytes(whole.left_bytes)} of {format_bytes(whole.max_bytes or 0)}"
+    result = ""
     if limits:
         waived = dict.fromkeys(row.waiver for row in limits.values() if row.waiver)
         result = CHECK_SIGNS[_find_worst(limits.values())]
         result += f", waived: {prose('; '.join(waived))}" if waived else ""
-    return (
-        f"{code(artifact)} {code(variant)}",
-        group_digits(size.size_bytes),
-        format_bytes(size.size_bytes),
-        percent(size.share),
-        change,
-        left,
-        result,
-    )
+    shown = format_bytes(size.size_bytes)
+    return name, result, change, left, shown, percent(size.share)
+
+
+def fold_builds(verdict: Verdict) -> str:
+    """Fold the sizes of all builds to the byte."""
+    head = ("artifact", "build", "bytes>", "size>", "% of plain>", "change>")
+    rows = [
+        (
+            code(artifact.name),
+            code(name_variant(size.variant, verdict.trim)),
+            group_digits(size.size_bytes),
+            format_bytes(size.size_bytes),
+            percent(size.share),
+            growth_of(size),
+        )
+        for artifact in verdict.artifacts
+        for size in artifact.sizes
+    ]
+    return fold("Sizes of all builds", bounded_table(head, rows, tuple))
 
 
 def explain_growth(size: VariantSize, causes: Sequence[Cause], *, committed: bool) -> str:
@@ -228,10 +213,18 @@ def name_causes(size: VariantSize, causes: Sequence[Cause]) -> str:
     return f"{_join(causes)} {format_growth(size.growth_bytes)}{together}"
 
 
-def advise_on_growth(verdict: Verdict) -> str:
-    """Empty if no file changed."""
-    lines = [f"- {line}" for line in list_notes(verdict, _MARKDOWN)]
-    return "\n".join(("### Why sizes changed", "", *lines)) if lines else ""
+def explain_changes(verdict: Verdict) -> str:
+    """Say why the trimmed files changed, and in which components; empty if none did."""
+    changed = [(name, size) for name, size in list_trimmed(verdict) if size.growth_bytes]
+    notes = [f"- {line}" for line in list_notes(verdict, MARKDOWN)]
+    lines = []
+    if changed and verdict.causes and not notes:
+        lines.append(f"Why: {_join(verdict.causes)}.")
+    for artifact, size in changed[:_MOST_ARTIFACTS]:
+        if components := name_components(size, MARKDOWN):
+            of = f"{code(artifact)}: " if len(changed) > 1 else ""
+            lines.append(f"{of}{components}")
+    return "\n\n".join(part for part in ("\\\n".join(lines), "\n".join(notes)) if part)
 
 
 def list_notes(found: MeasuredSizes, marks: Marks = PLAIN) -> Iterator[str]:
@@ -239,8 +232,9 @@ def list_notes(found: MeasuredSizes, marks: Marks = PLAIN) -> Iterator[str]:
     alone = f" {format_growth(sum(growth))}" if len(found.notes) == 1 else ""
     advised = sum(growth) > 0 or not alone
     for note in found.notes if growth else ():
-        advice = f" What to do: {marks.prose(note.advice)}." if advised else ""
-        yield f"{marks.strong(note.cause)}{alone}: {marks.prose(note.seen)}.{advice}"
+        advice = f" {note.advice[:1].upper()}{note.advice[1:]}." if advised else ""
+        seen = marks.prose(f"{note.seen}.{advice}")
+        yield f"{marks.strong(note.cause)}{alone}: {seen}"
 
 
 _MOST_USES = 20
@@ -251,7 +245,7 @@ def list_prices(verdict: Verdict) -> Iterator[str]:
     lines = [
         f"- {line}"
         for name, size in trimmed
-        for line in describe_uses(size, name if len(trimmed) > 1 else "", _MARKDOWN)
+        for line in describe_uses(size, name if len(trimmed) > 1 else "", MARKDOWN)
     ]
     if lines:
         yield "\n".join(("### Price of what came in", "", *lines))

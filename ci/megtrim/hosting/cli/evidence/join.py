@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from megtrim.core.build_spec import Origin
-from megtrim.core.chain.filenames import SIZES_FILE, VERDICT_FILE
+from megtrim.core.chain.filenames import PAGE_FILE, SIZES_FILE, VERDICT_FILE
 from megtrim.core.checks.invocation import BASELINE_FILE
 from megtrim.core.checks.statuses import Contradiction, VerdictKind
 from megtrim.core.cli.clock import read_today
@@ -48,7 +48,6 @@ from megtrim.libs.util.value import Value
 
 _REPORT_FILE = "report.md"
 _JUNIT_FILE = "junit.xml"
-_PAGE_FILE = "index.html"
 _ALL = (
     VERDICT_FILE,
     limits.ENDING_FILE,
@@ -58,7 +57,7 @@ _ALL = (
     COMMENT_FILE,
     _REPORT_FILE,
     _JUNIT_FILE,
-    _PAGE_FILE,
+    PAGE_FILE,
 )
 _HINT = "download the results of the build job again"
 _UNKNOWN = Origin()
@@ -286,7 +285,7 @@ def write_forms(verdict: Verdict, to: Path, where: Links) -> None:
     write_atomically(to / COMMENT_FILE, text)
     write_atomically(to / _REPORT_FILE, text)
     write_atomically(to / _JUNIT_FILE, junit.render(verdict))
-    write_atomically(to / _PAGE_FILE, html.render(verdict))
+    write_atomically(to / PAGE_FILE, html.render(verdict, run=where.run))
 
 
 def _copy(source: Path, target: Path) -> None:

@@ -388,7 +388,7 @@ def test_what_the_job_knows_outweighs_what_the_build_said(tmp_path: Path) -> Non
 
     found = read_page(tmp_path, config="megtrim.yaml", links=LINKS, known=KNOWN)
     assert found.text == render(confirmed, links=LINKS)
-    assert " for `phone`: " in found.text.splitlines()[0]
+    assert " for `phone` " in found.text.splitlines()[2]
 
 
 LOST = EarlyExit(exit=3, message="the phone\nis gone", hint="")

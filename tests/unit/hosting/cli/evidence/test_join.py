@@ -308,7 +308,7 @@ def test_what_belongs_together_is_joined(final_: Final) -> None:
     assert final_("--config", f"./{ANDROID}", "--evidence", "evidence").status == 0
     assert final_.checks()[f"device:{SCENARIO}"].startswith("pixel-6: outputs equal")
     assert '<testsuites name="megtrim.android"' in final_.read("junit.xml")
-    assert f"for `camera-app` (`{ANDROID}`)" in final_.read("comment.md").splitlines()[0]
+    assert f"for `camera-app` (`{ANDROID}`)" in final_.read("comment.md").splitlines()[2]
 
 
 @pytest.mark.parametrize(

@@ -252,7 +252,7 @@ def test_a_dry_run_writes_nothing(team: Team) -> None:
     answer = team(SLOW, options=("--dry-run",))
 
     assert f"an issue for {SLOW.scenario}\n" in answer.out
-    assert "### To see it again" in answer.out
+    assert "### To reproduce" in answer.out
     assert team.repository.issues == {}
 
 

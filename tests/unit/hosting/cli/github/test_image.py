@@ -349,8 +349,9 @@ def test_a_job_names_its_project_without_any_verdict(
         monkeypatch.setenv(name, value)
     assert join(shell, "desk").status == 3
 
-    title, *_ = comment(shell.folder).splitlines()
-    assert title == "## ❌ megtrim: no verdict for `phone`: `desk`"
+    title, _, about, *_ = comment(shell.folder).splitlines()
+    assert title == "## ❌ 1 of 1 toolchain has no verdict: `desk`"
+    assert about == "megtrim: no verdict for `phone`"
 
 
 def test_no_names_are_no_pass(shell: Shell) -> None:

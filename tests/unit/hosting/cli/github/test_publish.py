@@ -93,7 +93,7 @@ def test_everything_is_shown(job: Job, verdict: Verdict) -> None:
     answer = job(verdict=verdict)
 
     text = shown(verdict)
-    assert " for `phone`: " in text.splitlines()[0]
+    assert " for `phone` " in text.splitlines()[2]
     assert f"pull request 17, commit <code>{HEAD[:12]}</code>." in text
     assert "actions/runs/9007" in text
     assert (answer.status, answer.err) == (0, "")
@@ -157,7 +157,7 @@ def test_an_early_ending_is_shown(job: Job) -> None:
         "no @<!-- -->compiler\n\n"
         "````text\nno @compiler\n```\n<b>\n  install: one\n````\n\n"
         f"megtrim {version('megtrim')}, pull request 17, commit <code>{HEAD[:12]}</code>. "
-        "[This run](https://github.com/acme/phone/actions/runs/9007) has the rest.\n"
+        "[This run](https://github.com/acme/phone/actions/runs/9007) has its log.\n"
     )
     assert job.summary == text
     assert job.comments[0].startswith(text.rstrip())
