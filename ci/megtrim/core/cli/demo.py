@@ -68,4 +68,5 @@ def _compare(functions: Verdict, deferring: Verdict) -> str:
     artifact = functions.artifacts[0]
     other = deferring.artifacts[0]
     row = replace(other.sizes[-1], variant=DEFERRED)
-    return render_sizes(replace(artifact, sizes=(*artifact.sizes, row), byte_map=None), functions)
+    both = replace(artifact, sizes=(*artifact.sizes, row), byte_map=None)
+    return render_sizes(both, functions.trim, functions)
