@@ -38,6 +38,10 @@ MACHINE = {
     "g++: fatal error: Bus error signal terminated program as": UNMAPPED,
     "clang: error: unable to execute command: Bus error (core dumped)": UNMAPPED,
     "Bus error (core dumped)": UNMAPPED,
+    # CMake, of Ninja and of its checks.
+    "   '/x/ninja' '--version'\n\n  failed with:\n\n   Subprocess killed\n": KILLED,
+    "   '/x/ninja' '-t' 'recompact'\n\n  failed with:\n\n   Bus error\n": UNMAPPED,
+    "      stdout: |\n        FAILED: [code=137] cmTC_c65a4.dir/x.o\n        Killed": KILLED,
     "cp: cannot create 'x': Read-only file system": "the disk became read-only",
     "g++: error: x.o: Input/output error": "the disk failed",
     "g++: fatal error: cannot execute 'as': vfork: Resource temporarily unavailable": LIMIT,
