@@ -234,6 +234,15 @@ def test_a_device_that_cannot_load_packed_programs_is_refused_before_a_build(
     assert answer.err.startswith(reported) is (packing == "relr")
 
 
+@pytest.mark.parametrize("base", ["megtrim-out", "./x/../megtrim-out"])
+def test_what_a_run_writes_is_no_base_of_it(project: Shell, base: str) -> None:
+    """A second one would take the programs of the first, of this commit, for the earlier ones."""
+    answer = project("trim", "--base", base)
+
+    answer.expect(2, f"--base: found {Path(base)}, where this run writes its own programs")
+    assert "trim the earlier commit with another --out" in answer.err
+
+
 @pytest.mark.parametrize(
     ("left", "by_another", "message"),
     [
