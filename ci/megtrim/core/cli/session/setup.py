@@ -247,7 +247,7 @@ def _refuse_contradictions(options: Options) -> None:
         raise InputError(msg, hint="leave one of them out")
     # The size check leaves the merge base's programs where it then trims, once.
     if options.base is not None and not is_in_workflow() and _are_same(options.base, options.out):
-        msg = f"--base: found {options.base}, where this run writes its own programs"
+        msg = f"--base: found {options.base}, expected a folder that this run does not fill"
         hint = "trim the earlier commit with another --out, and name that folder"
         raise InputError(msg, hint=hint)
     if options.committed and options.quick:

@@ -239,7 +239,7 @@ def test_what_a_run_writes_is_no_base_of_it(project: Shell, base: str) -> None:
     """A second one would take the programs of the first, of this commit, for the earlier ones."""
     answer = project("trim", "--base", base)
 
-    answer.expect(2, f"--base: found {Path(base)}, where this run writes its own programs")
+    answer.expect(2, f"--base: found {Path(base)}, expected a folder that this run does not fill")
     assert "trim the earlier commit with another --out" in answer.err
 
 
