@@ -43,6 +43,8 @@ _SAID: Mapping[str, str] = {
     r"terminated with signal (?:9|15) \[|unable to execute command: Killed": _KILLED,
     r"^\s*(?:Killed|Terminated)$|^\s*FAILED: \[code=(?:137|143)\]|Child killed": _KILLED,
     r"^\s*Subprocess (?:killed|terminated)$": _KILLED,
+    # Of a compiler that a signal ended, ccache says no more; compilers themselves do not end so.
+    r"^\s*FAILED: \[code=255\] [^\n]*\n\S*/ccache ": _KILLED,
     r"Bus error signal terminated program|terminated with signal 7 \[": _UNMAPPED,
     r"^\s*Bus error(?: \(core dumped\))?$|unable to execute command: Bus error": _UNMAPPED,
     r"^\s*FAILED: \[code=135\]": _UNMAPPED,

@@ -33,6 +33,7 @@ MACHINE = {
     "collect2: fatal error: ld terminated with signal 9 [Killed]": KILLED,
     "clang++: error: unable to execute command: Killed": KILLED,
     "FAILED: [code=137] a.o\ng++ -c a.cpp": KILLED,
+    "FAILED: [code=255] a.o\n/usr/bin/ccache /usr/bin/g++ -c a.cpp": KILLED,
     "[1/2] x\nKilled\nninja: build stopped": KILLED,
     "collect2: fatal error: ld terminated with signal 7 [Bus error], core dumped": UNMAPPED,
     "g++: fatal error: Bus error signal terminated program as": UNMAPPED,
@@ -53,6 +54,8 @@ SOURCES = (
     "a.cpp:4:8: warning: unused variable 'x'\n    4 | auto x = \"Killed: Bus error\";",
     "a.cpp:7:1: error: static assertion failed: Disk quota exceeded",
     "ld.lld: error: undefined symbol: x::killed()",
+    "FAILED: [code=255] a.h\npython3 write.py a.h",
+    "FAILED: [code=1] a.o\n/usr/bin/ccache /usr/bin/g++ -c a.cpp\na.cpp:1:1: error: no",
     "a.cpp:(.text+0x5): undefined reference to `bus_error'",
 )
 
