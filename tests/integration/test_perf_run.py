@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from integration.conftest import MakeProject
+from megtrim.libs.util.process import Command, ProcessRunner
 from support.clock import until
 from support.megtrim_cli import Project, read_verdict
 
@@ -92,6 +93,22 @@ def test_a_program_that_takes_too_long_costs_its_row(project: Project) -> None:
     rows = read_verdict(ended)["performance"]["rows"]
     assert [row["status"] for row in rows] == ["failed", "failed"]
     assert rows[0]["reason"] == "baseline: it did not end within 1 s"
+
+
+def test_where_every_sample_is_lost_the_machine_is_to_blame(
+    project: Project, processes: ProcessRunner
+) -> None:
+    perf = project.read()["perf"] | {"other_load": "1%"}
+    busy = Command(argv=("sh", "-c", "while :; do :; done"), timeout_s=600)
+    with processes.background(busy), processes.background(busy), project.changed(perf=perf):
+        ended = project.run("perf run", *QUICK, "--experiment", "baseline", "--json")
+
+    assert ended.rc == 3, ended.stderr
+    (row,) = read_verdict(ended)["performance"]["rows"]
+    assert (row["status"], row["times"]) == ("infrastructure", [])
+    said = f"1 of 1 comparison measured nothing, first {SCENARIO} baseline: none of its samples"
+    assert said in ended.stderr
+    assert "the machine was busy in" in ended.stderr
 
 
 def test_what_trimming_does_to_speed(project: Project) -> None:

@@ -180,6 +180,7 @@ def test_commands_were_found() -> None:
         "ci evidence run",
         "ci evidence join",
         "ci github base",
+        "ci github environment",
         "ci github history",
         "ci github regression-issues",
         "ci sources fetch",

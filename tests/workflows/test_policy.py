@@ -522,7 +522,7 @@ ONLY_TRIMMED = "steps.trim.outcome == 'success'"
             "trace-refresh | keep-set | if",
             f"!cancelled() && needs.build.result == 'success' && {ALL_WELL}",
         ),
-        ("trace-refresh | propose | needs", "keep-set"),
+        ("trace-refresh | propose | needs", ["build", "keep-set"]),
         (
             "trace-refresh | propose | if",
             "${{ !cancelled() && needs.keep-set.result == 'success' }}",
@@ -645,7 +645,7 @@ ONLY_TRIMMED = "steps.trim.outcome == 'success'"
                 """'success' && contains(fromJSON('["success", "skipped"]'), needs.device.result)"""
             ),
         ),
-        ("release | publish | needs", ["prove", "attest"]),
+        ("release | publish | needs", ["build", "prove", "attest"]),
         (
             "release | publish | if",
             (
@@ -779,6 +779,7 @@ def test_tokens_go_to_single_steps() -> None:
         for verb in (
             "baseline find",
             "wait",
+            "environment",
             "publish report",
             "publish-fork",
             "propose",
@@ -823,7 +824,12 @@ WRITES_DATA = {
     ("nightly-performance", "history"): ["Set up", "Download the report", "Append to the history"],
     ("size-history", "history"): ["Set up", "Download the baseline", "Append to the history"],
     ("release", "attest"): ["Download the release", "Attest where it was built"],
-    ("release", "publish"): ["Set up", "Download the release", "Publish"],
+    ("release", "publish"): [
+        "Set up",
+        "Download the release",
+        "Look at the devices' environment",
+        "Publish",
+    ],
 }
 
 

@@ -35,7 +35,7 @@ class Parts:
     preflights: tuple[str, ...] = ()
     """Each takes a session that is about to start, and raises InputError if it must not."""
     notes: tuple[str, ...] = ()
-    """Each takes a configuration: lines that `megtrim check` prints below its own."""
+    """Each takes a configuration: lines that `check` and `doctor` print below theirs."""
     pools: str = ""
     """A module: devices that jobs share, and take turns on."""
     performance: str = ""
@@ -77,6 +77,15 @@ def add_verbs(own: Mapping[str, str], added: Iterable[PartVerb]) -> Mapping[str,
         names.insert(at, verb.name)
         places[verb.name] = verb.place
     return {name: places[name] for name in names}
+
+
+def list_notes(loaded: object) -> tuple[str, ...]:
+    """``loaded``: a configuration."""
+    found: list[str] = []
+    for place in find_parts().notes:
+        describe = load(place, "notes on a configuration")
+        found += describe(loaded)
+    return tuple(found)
 
 
 def load(place: str, what: str) -> Any:

@@ -234,6 +234,7 @@ def test_what_is_pinned_stays_unless_an_upgrade_is_asked_for(team: Shell) -> Non
     written, warning, kit = answer.out.splitlines()[:3]
     assert warning.startswith("the environment megtrim-devices protects nothing until it has rev")
     assert [warning] == [*describe_devices(load_config(team.folder / "megtrim.yaml"))]
+    assert team("doctor").out.splitlines()[-1] == f"note: {warning}"
     assert [written, kit] == [
         f"wrote {team.folder / NIGHT}",
         f"the kit is megtrim/kit v0.9.0, commit {KIT_SHA}",

@@ -169,9 +169,12 @@ def clear_results(root: Path, say: Callable[[str], None]) -> None:
 
 
 def remove_rest(root: Path) -> None:
-    """Remove folders of results in which nothing but sizes of passes and locks is left."""
+    """Remove what is left of megtrim's in folders of results without any: passes, locks, a list.
+
+    What else is there stays, such as a person's file, and its folder.
+    """
     for folder in _list_results_folders(root):
-        if {each.name for each in _list_folders(folder)} - {PASS_FOLDER} != {LOCKS}:
+        if next(list_leftovers(folder, everything=True), None) is not None:
             continue
         with suppress(OSError):  # another run holds a lock, or a person put something there
             for lock in filter(owned_folders.is_empty_lock, (folder / LOCKS).iterdir()):

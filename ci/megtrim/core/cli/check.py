@@ -20,7 +20,7 @@ from megtrim.core.cli.session.preflight import (
 from megtrim.core.cli.session.setup import open_applications, open_engine
 from megtrim.core.config.load import LoadedConfig, load_config
 from megtrim.core.config.scenarios import all_scenarios
-from megtrim.core.parts import find_parts, load
+from megtrim.core.parts import list_notes
 from megtrim.core.project import Project
 from megtrim.core.size.budgets import ending
 from megtrim.core.trim import committed_keepset
@@ -68,10 +68,8 @@ def check(config: Path, engine: Path | None) -> int:
         hint = f"make it with {again.again('trim')}, and commit it"
         raise InputError(msg, hint=hint)
     show_summary(f"{config}: fine, {counts}")
-    for place in find_parts().notes:
-        describe = load(place, "notes on a configuration")
-        for line in describe(loaded):
-            console.say(line)
+    for line in list_notes(loaded):
+        console.say(line)
     return EXIT_PASS
 
 

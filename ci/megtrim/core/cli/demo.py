@@ -53,7 +53,7 @@ def demo(context: click.Context, /, **values: Any) -> int:
     both = _join(functions, deferring)
     _write_page(both, out)
     table, blank, others = text.partition("\n\n")
-    shown = render_sizes(both.artifacts[0], both) if blank else table
+    shown = render_sizes(both.artifacts[0], both.trim, both) if blank else table
     show_summary(f"{shown}{blank}{others}".rstrip("\n"))
     return worst_exit_code([deferred, status])
 

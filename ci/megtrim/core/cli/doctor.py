@@ -14,8 +14,9 @@ from megtrim.core.cli.echo import show_json, show_summary
 from megtrim.core.cli.environment import open_processes
 from megtrim.core.cli.options import config_option, examples, json_option
 from megtrim.core.config.config_id import DEFAULT_CONFIG, choose
-from megtrim.core.config.load import list_toolchains, load_config
+from megtrim.core.config.load import LoadedConfig, list_toolchains, load_config
 from megtrim.core.config.model import ToolchainConfig
+from megtrim.core.parts import list_notes
 from megtrim.libs.util.errors import EXIT_PASS, InfrastructureFailure, InputError
 from megtrim.libs.util.process import ProcessRunner
 from megtrim.libs.util.value import Value
@@ -59,8 +60,11 @@ def doctor(config: Path, as_json: bool) -> int:
     processes = open_processes()
     configured = str(config) != DEFAULT_CONFIG or config.exists()
     needed = {"python", "cmake", "ninja"}
+    notes: dict[str, None] = {}
     if configured:
-        needed.update(_list_needed(config, processes))
+        for loaded in _load_all(config):
+            needed.update(_list_needed(loaded, processes))
+            notes |= dict.fromkeys(list_notes(loaded))
     found = tuple(_findings(processes))
     if not configured:
         every = [each for each in found if each.what.startswith("toolchain")]
@@ -74,32 +78,38 @@ def doctor(config: Path, as_json: bool) -> int:
             show_summary(head)
             for each in (each for each in findings if each.needed is wanted):
                 show_summary(f"  {'ok     ' if each.there else 'missing'} {each.what}: {each.text}")
+        for note in notes:
+            show_summary(f"note: {note}")
     complete = all(each.there for each in findings if each.needed)
     return EXIT_PASS if complete else InputError.exit_code
 
 
-def _list_needed(config: Path, processes: ProcessRunner) -> Iterator[str]:
+def _load_all(config: Path) -> Iterator[LoadedConfig]:
+    """Yield one for each toolchain."""
+    names = list_toolchains(config)
+    for file in [Path(choose(str(config), name)) for name in names] or [config]:
+        yield load_config(file)
+
+
+def _list_needed(loaded: LoadedConfig, processes: ProcessRunner) -> Iterator[str]:
     """Yield the names of findings."""
     from megtrim.core.cli.session.device_specs import standing_for
     from megtrim.core.cli.session.setup import find_toolchain
 
-    names = list_toolchains(config)
-    for file in [Path(choose(str(config), name)) for name in names] or [config]:
-        loaded = load_config(file)
-        wanted = loaded.config.toolchain
-        # Where auto finds none, zig is the one that needs no root.
-        kind = "zig" if wanted.kind == "auto" else str(wanted.kind)
-        machine = "aarch64"
-        with suppress(InputError):
-            found = find_toolchain(loaded, processes.for_builds())
-            kind = found.kind
-            machine = found.machine
-        yield _DOCKER if wanted.image else f"toolchain {kind}"
-        if loaded.config.work is not None:
-            yield _WORK
-        emulated = not wanted.image and machine != platform.machine()
-        for device, *_ in standing_for(loaded, None).values():
-            yield f"device {'qemu' if emulated and device.kind == 'auto' else device.kind}"
+    wanted = loaded.config.toolchain
+    # Where auto finds none, zig is the one that needs no root.
+    kind = "zig" if wanted.kind == "auto" else str(wanted.kind)
+    machine = "aarch64"
+    with suppress(InputError):
+        found = find_toolchain(loaded, processes.for_builds())
+        kind = found.kind
+        machine = found.machine
+    yield _DOCKER if wanted.image else f"toolchain {kind}"
+    if loaded.config.work is not None:
+        yield _WORK
+    emulated = not wanted.image and machine != platform.machine()
+    for device, *_ in standing_for(loaded, None).values():
+        yield f"device {'qemu' if emulated and device.kind == 'auto' else device.kind}"
 
 
 def _findings(processes: ProcessRunner) -> Iterator[Finding]:

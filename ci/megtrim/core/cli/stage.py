@@ -47,6 +47,7 @@ from megtrim.core.report import table
 from megtrim.core.size.report import tables
 from megtrim.core.size.results import budget_checks_of, size_result
 from megtrim.core.stages import TaskState, list_result_types
+from megtrim.core.trim.keepset_usage import trim_choice
 from megtrim.core.verdict.model import Verdict, parse_verdict
 from megtrim.libs.render.markup import one_line
 from megtrim.libs.util.console import Console, count_columns
@@ -198,9 +199,11 @@ def _as_text(session: Session, stage: Stage, wanted: Sequence[Task], *, leaves: 
     if stage is Stage.VERIFY:
         lines += table.render_urgent(tuple(scenario_checks_of(wanted, session)))
     if stage is Stage.SIZE:
-        lines += map(table.render_sizes, size_result(session.results).artifacts)
+        measured = size_result(session.results)
+        trim = trim_choice(session)
+        lines += [table.render_sizes(artifact, trim) for artifact in measured.artifacts]
         committed = session.request.options.committed
-        lines += tables.explain(size_result(session.results), committed=committed)
+        lines += tables.explain(measured, trim, committed=committed)
         lines += table.render_urgent(tuple(budget_checks_of(session)))
     for folder in session.results.done.values():
         if folder.stage == stage and not leaves:

@@ -46,6 +46,8 @@ class VerifyResult(StageResult):
         return EXIT_PASS if passed else ProductFailure.exit_code
 
 
+STOPPED_BEFORE = "a stage before it did not succeed"
+"""The end of the text of a scenario that was not asked: no device has a part in it."""
 _NO_TRAP = "ran to its end, no trap"
 _NOT_REACHED = "not reached, see {kind}"
 
@@ -75,6 +77,8 @@ def scenario_checks(
         if not ended_here:
             return check
         hint = suggest_for_scenario(kind, invocation)
+        if scenario.text.endswith(STOPPED_BEFORE):
+            hint = "mend what failed before it, and trim again"
         return replace(check, detail=detail(scenario), hint=hint)
 
     if scenario.status is ScenarioStatus.PASS:

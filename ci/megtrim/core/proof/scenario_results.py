@@ -21,7 +21,12 @@ from megtrim.core.config.scenarios import Scenario, all_scenarios
 from megtrim.core.evidence.evidence import DAY_S
 from megtrim.core.keep.trace import TraceFailure
 from megtrim.core.proof.neighbours import NeighbourResult, NeighboursResult
-from megtrim.core.proof.results import ScenarioResult, VerifyResult, scenario_checks
+from megtrim.core.proof.results import (
+    STOPPED_BEFORE,
+    ScenarioResult,
+    VerifyResult,
+    scenario_checks,
+)
 from megtrim.core.trim.builds import applications
 from megtrim.core.trim.keepset_usage import traced_regions
 from megtrim.libs.util.errors import InfrastructureFailure, MegtrimError
@@ -99,7 +104,7 @@ def _report_unverified(
     failure = next((failed[task] for task in before if task in failed), None)
     device = session.services.devices.get(each.cpu_class.name)
     status = _status(failure, each, session.results)
-    text = failure.title if failure else "a stage before it did not succeed"
+    text = failure.title if failure else STOPPED_BEFORE
     attempts = failure.attempts if isinstance(failure, InfrastructureFailure) else ()
     settings = each.settings
     reproduce = session.request.invocation.verify(each.id)

@@ -11,6 +11,7 @@ from megtrim.core.report.sections import find_times
 from megtrim.core.size.report import budgets, tables
 from megtrim.core.size.report.tables import describe_forms
 from megtrim.core.size.rows import ArtifactSizes
+from megtrim.core.trim.results import TrimChoice
 from megtrim.core.verdict.model import Verdict
 from megtrim.core.verdict.wording import (
     TO_LOOK_AT,
@@ -33,8 +34,10 @@ _SPARE = ("bytes", "growth", "% of plain", "functions kept", "regions kept")
 
 def render(verdict: Verdict, *, width: int = 0) -> str:
     """``width``: columns that tables are to fit; 0: any."""
-    parts = [render_sizes(artifact, verdict, width=width) for artifact in verdict.artifacts]
-    if growth := [*tables.explain(verdict, committed=verdict.invocation.committed)]:
+    parts = [
+        render_sizes(artifact, verdict.trim, verdict, width=width) for artifact in verdict.artifacts
+    ]
+    if growth := [*tables.explain(verdict, verdict.trim, committed=verdict.invocation.committed)]:
         parts.append("\n".join(growth))
     if limits := budgets.text(verdict):
         parts.append(limits)
@@ -87,11 +90,11 @@ def _find_cause(check: Check) -> tuple[str, ...]:
     return str(check.status), str(check.kind), check.text, check.hint
 
 
-def render_sizes(artifact: ArtifactSizes, verdict: Verdict | None = None, *, width: int = 0) -> str:
+def render_sizes(
+    artifact: ArtifactSizes, trim: TrimChoice, verdict: Verdict | None = None, *, width: int = 0
+) -> str:
     """``verdict``: None where only sizes were taken."""
-    variants = [size.variant for size in artifact.sizes]
-    if verdict:
-        variants = [name_variant(variant, verdict.trim) for variant in variants]
+    variants = [name_variant(size.variant, trim) for size in artifact.sizes]
     columns: dict[str, list[str]] = {
         "variant": [one_line(variant) for variant in variants],
         "bytes": [group_digits(size.size_bytes) for size in artifact.sizes],
@@ -113,6 +116,7 @@ def render_sizes(artifact: ArtifactSizes, verdict: Verdict | None = None, *, wid
         ]
     rows = zip(*columns.values(), strict=True)
     lines = align_columns(tuple(columns), rows, _LEFT, width=max(0, width - 2), spare=_SPARE)
-    said = [(size.variant, text) for size in artifact.sizes if (text := describe_forms(size))]
+    named = zip(variants, artifact.sizes, strict=True)
+    said = [(variant, text) for variant, size in named if (text := describe_forms(size))]
     forms = [f"{variant}: {text}" if len(said) > 1 else text for variant, text in said]
     return "\n".join([one_line(artifact.name), *(f"  {line}" for line in (*lines, *forms))])

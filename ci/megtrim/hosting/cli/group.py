@@ -30,6 +30,7 @@ def ci() -> None:
     members={
         "base": "hosting.cli.github.history:base",
         "baseline": "hosting.cli.github.baseline:baseline",
+        "environment": "hosting.cli.github.jobs:environment",
         "history": "hosting.cli.github.history:history",
         "image": "hosting.cli.github.image:image",
         "logs": "hosting.cli.github.artifacts:logs",

@@ -38,8 +38,8 @@ class PollingLimits(Value):
         return _strip_callers(name).rsplit(" ", 2)[0] == wanted
 
 
-def is_open(api: Api, repository: str, environment: str) -> bool:
-    """Tell whether an environment is there and asks no one; unknown is not open.
+def is_open(api: Api, repository: str, environment: str) -> bool | None:
+    """Tell whether an environment asks no one; None: it is not there, or GitHub does not say.
 
     GitHub makes one that a job names, without any rule.
     """
@@ -47,7 +47,7 @@ def is_open(api: Api, repository: str, environment: str) -> bool:
     try:
         return not find_at(api.get(path), "protection_rules")
     except InfrastructureFailure:
-        return False
+        return None
 
 
 class WaitResult(Value):

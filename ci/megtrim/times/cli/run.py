@@ -182,7 +182,7 @@ def _write_runs(verdict: Verdict | None, folder: Path, *, is_new: bool) -> None:
     )
     measured_at = show_time(read_now())
     written = make_runs(verdict, NightFacts(commit=commit, measured_at=measured_at, job=""))
-    for each in written:
+    for each in (run for run in written if run.has_times):
         file = folder / f"{each.id}.json"
         write_atomically(file, dump(each))
         show(f"run: {file}")

@@ -82,6 +82,11 @@ class HistoryRun(Value):
         return parse_time("measured_at", self.measured_at)
 
     @property
+    def has_times(self) -> bool:
+        """False: of a night in which its devices measured nothing."""
+        return any(row.times for row in self.rows)
+
+    @property
     def id(self) -> str:
         return name_entry(self, self.time, self.commit.sha)
 

@@ -277,6 +277,7 @@ def list_bases(
     that brought no news for some nights may not build any more: every second night leaves it out.
     """
     known = [each for each in known if not each.record.measured]
+    runs = [each for each in runs if each.has_times]
     ours = [each for each in known if each.record.config == config]
     slow = [our for our in ours if our.record.state is IssueState.REGRESSED]
     unrepaired = [each for each in slow if each.is_open and each.record.base]

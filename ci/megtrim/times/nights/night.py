@@ -25,6 +25,7 @@ from megtrim.times.nights.series import Series, make_series
 _LONGEST_LINE = 250
 _MOST_REMARKS = 20
 _NO_TIME = "none of its samples count"
+_NO_DEVICE = "no device"
 _SHA256 = re.compile(r"[0-9a-f]{64}", re.ASCII)
 
 
@@ -39,8 +40,10 @@ def make_runs(verdict: Verdict, facts: NightFacts) -> tuple[HistoryRun, ...]:
     machines = {device.name: device for device in verdict.devices}
     by_device: dict[tuple[str, str], list[PerformanceRow]] = {}
     for row in rows:
-        if row.device:
-            by_device.setdefault((row.device, row.cpu_class), []).extend(_make_rows(row))
+        # What no device answered is written, too: else no one knows since when it is lost.
+        if row.device or row.status is not PerformanceStatus.SKIPPED:
+            device = row.device or _NO_DEVICE
+            by_device.setdefault((device, row.cpu_class), []).extend(_make_rows(row, device))
     digest = verdict.engine.digest
     if not _SHA256.fullmatch(digest):
         digest = _sha256(digest)
@@ -75,18 +78,22 @@ def add_history(verdict: Verdict, runs: Sequence[HistoryRun]) -> Verdict:
     return replace(verdict, performance=replace(verdict.performance, history=history))
 
 
-def _make_rows(row: Row) -> Iterator[PerformanceRow]:
+def _make_rows(row: Row, device: str) -> Iterator[PerformanceRow]:
     if isinstance(row, PerformanceRow):
-        yield _make_row(row, row.experiment, row.times, row.ratios)
+        yield _make_row(row, device, row.experiment, row.times, row.ratios)
         return
     for each in row.variants:
         times = (each.time,) if each.time else ()
         ratios = (each.ratio,) if each.ratio else ()
-        yield _make_row(row, f"{row.artifact} {each.variant}", times, ratios)
+        yield _make_row(row, device, f"{row.artifact} {each.variant}", times, ratios)
 
 
 def _make_row(
-    row: Row, experiment: str, times: tuple[StageTime, ...], ratios: tuple[RatioResult, ...]
+    row: Row,
+    device: str,
+    experiment: str,
+    times: tuple[StageTime, ...],
+    ratios: tuple[RatioResult, ...],
 ) -> PerformanceRow:
     status = row.status
     reason = row.reason
@@ -103,7 +110,7 @@ def _make_row(
         scenario=_fit(row.scenario),
         cpu_class=_fit(row.cpu_class),
         experiment=_fit(experiment),
-        device=_fit(row.device),
+        device=_fit(device),
         emulated=row.emulated,
         status=status,
         reason=_fit(reason) if reason else "",

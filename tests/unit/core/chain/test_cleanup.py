@@ -142,6 +142,9 @@ def test_what_others_wrote_stays(
 
     assert mine <= files_in(out)
     assert not (oldest / MANIFEST).exists()
+    if words:
+        assert files_in(out) == mine
+        assert {each.name for each in out.iterdir()} == {"notes.txt", "build", "work", "verify"}
 
 
 PLACES = ("build", "work", "work/sample", "verify", "final", "build/OLD", "build/OLD/bin", "arm64")

@@ -232,6 +232,21 @@ def test_a_model_that_cannot_be_added_is_refused(
     assert message in refused(team, "--add", *words)
 
 
+def test_two_names_of_one_file_are_one_model(team: Shell) -> None:
+    team.model(RESNET)
+    (team.folder / "other.mge").write_bytes((team.folder / RESNET).read_bytes())
+    assert team("init", RESNET, f"./{RESNET}", f"{team.folder}/{RESNET}").status == 0
+    assert [each.name for each in _list_models(team)] == ["resnet18-s.yaml"]
+
+    (team.folder / "alias.mge").symlink_to("other.mge")
+    assert team("init", "--add", "other.mge", "alias.mge").status == 0
+    assert [each.name for each in _list_models(team)] == ["other.yaml", "resnet18-s.yaml"]
+
+
+def _list_models(team: Shell) -> list[Path]:
+    return sorted((team.folder / "megtrim/models").glob("*.yaml"))
+
+
 def test_without_an_engine_nothing_is_written(project: Shell) -> None:
     project.model(RESNET)
 

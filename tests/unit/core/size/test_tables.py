@@ -70,7 +70,8 @@ def test_what_users_download_is_said(forms: dict[str, int], said: str) -> None:
     _, *lines = sizes.table(verdict(shown)).split("\n\n")
 
     assert lines == ([said] if said else [])
-    assert render_sizes(shown).endswith(f"\n  {said}") == bool(said)
+    text = render_sizes(shown, examples.passing().trim)
+    assert text.endswith(f"\n  {said}") == bool(said)
 
 
 def cells_of(made: Verdict) -> list[list[str]]:
@@ -437,7 +438,8 @@ def test_the_page_draws_what_is_used(
 
 
 def test_the_terminal_says_what_grew_and_why() -> None:
-    assert [*sizes.explain(grown(), committed=True)] == [
+    trim = grown().trim
+    assert [*sizes.explain(grown(), trim, committed=True)] == [
         "baseline: main at 2981d11",
         "load_and_run reduced: 2.5 MiB, +59 KiB",
         (
@@ -452,4 +454,4 @@ def test_the_terminal_says_what_grew_and_why() -> None:
         "  source: src/a.cpp differs. Look at it.",
         "  models: tiny-quant is new. Look at it.",
     ]
-    assert [*sizes.explain(replace(grown(), baseline=""), committed=True)] == []
+    assert [*sizes.explain(replace(grown(), baseline=""), trim, committed=True)] == []

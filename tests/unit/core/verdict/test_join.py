@@ -13,7 +13,7 @@ from megtrim.core.checks.statuses import (
     exit_code,
 )
 from megtrim.core.config.problems import Place
-from megtrim.core.proof.results import ScenarioResult, scenario_checks
+from megtrim.core.proof.results import STOPPED_BEFORE, ScenarioResult, scenario_checks
 from megtrim.core.size.rows import BudgetRow, budget_checks
 from megtrim.core.trim.results import RegionsUse
 from megtrim.core.verdict.join import join
@@ -152,6 +152,20 @@ def of(scenario: ScenarioResult, *, expired: bool = False) -> dict[str, Check]:
         scenario, invocation=CALL, file="megtrim.yaml", line=21, expired=expired
     )
     return {check.kind: check for check in checks}
+
+
+@pytest.mark.parametrize(
+    ("why", "hint"),
+    [
+        ("pixel-6 is off", "bring a device of its class back, and verify it there"),
+        (STOPPED_BEFORE, "mend what failed before it, and trim again"),
+    ],
+)
+def test_no_device_is_asked_for_where_a_stage_before_failed(why: str, hint: str) -> None:
+    text = f"unverified, last proof 2 days old: {why}"
+    made = scenario(RESNET, status=ScenarioStatus.UNVERIFIED, text=text)
+
+    assert of(made)["coverage"].hint == hint
 
 
 PASS = CheckStatus.PASS

@@ -6,14 +6,14 @@ from dataclasses import replace
 import pytest
 
 from megtrim.core.checks.statuses import CheckStatus, decide
-from megtrim.core.report import html
+from megtrim.core.report import html, table
 from megtrim.core.report.first_screen import describe_state
 from megtrim.core.size.report import tables
 from megtrim.core.trim.results import TrimChoice
 from megtrim.core.verdict.join import join
 from megtrim.core.verdict.model import Verdict
 from megtrim.core.verdict.wording import list_larger, name_variant
-from unit.core.verdict.examples import budget, facts, growth, passing, sizes
+from unit.core.verdict.examples import budget, facts, grown, growth, passing, sizes
 
 
 def ended(*statuses: CheckStatus, warnings: tuple[str, ...] = ()) -> Verdict:
@@ -65,14 +65,31 @@ def test_a_program_with_deferred_functions_is_called_so(
     assert name_variant(variant, choice) == shown
 
 
+def _defer(made: Verdict) -> Verdict:
+    return replace(made, trim=replace(made.trim, level="deferred"))
+
+
 def test_the_page_and_the_comment_call_it_so() -> None:
     made = passing()
-    deferred = replace(made, trim=replace(made.trim, level="deferred"))
+    page = html.render(_defer(made))
 
-    assert "`load_and_run` `deferred`" in tables.table(deferred)
+    assert "`load_and_run` `deferred`" in tables.table(_defer(made))
     assert "| `load_and_run` |" in tables.table(made)
-    assert ">deferred</th>" in html.render(deferred)
-    assert ">reduced</th>" not in html.render(deferred)
+    assert ">deferred</th>" in page
+    assert ">deferred, enlarged" in page
+    assert "deferred, enlarged to its own scale" in page
+    assert ">reduced</th>" not in page
+    assert "reduced, enlarged" not in page
+
+
+def test_the_terminal_calls_it_so_everywhere() -> None:
+    weighed = replace(sizes(), sizes=tuple(replace(s, forms={"aar": 9}) for s in sizes().sizes))
+    made = _defer(replace(grown(), artifacts=(*grown().artifacts, weighed)))
+    said = table.render(made)
+
+    assert "load_and_run deferred: 2.5 MiB, +59 KiB" in said
+    assert "  deferred: 9 B as AAR." in said
+    assert "reduced" not in said
 
 
 @pytest.mark.parametrize(("reduced_bytes", "said"), [(800, False), (900, False), (901, True)])

@@ -33,11 +33,16 @@ MACHINE = {
     "collect2: fatal error: ld terminated with signal 9 [Killed]": KILLED,
     "clang++: error: unable to execute command: Killed": KILLED,
     "FAILED: [code=137] a.o\ng++ -c a.cpp": KILLED,
+    "FAILED: [code=255] a.o\n/usr/bin/ccache /usr/bin/g++ -c a.cpp": KILLED,
     "[1/2] x\nKilled\nninja: build stopped": KILLED,
     "collect2: fatal error: ld terminated with signal 7 [Bus error], core dumped": UNMAPPED,
     "g++: fatal error: Bus error signal terminated program as": UNMAPPED,
     "clang: error: unable to execute command: Bus error (core dumped)": UNMAPPED,
     "Bus error (core dumped)": UNMAPPED,
+    # CMake, of Ninja and of its checks.
+    "   '/x/ninja' '--version'\n\n  failed with:\n\n   Subprocess killed\n": KILLED,
+    "   '/x/ninja' '-t' 'recompact'\n\n  failed with:\n\n   Bus error\n": UNMAPPED,
+    "      stdout: |\n        FAILED: [code=137] cmTC_c65a4.dir/x.o\n        Killed": KILLED,
     "cp: cannot create 'x': Read-only file system": "the disk became read-only",
     "g++: error: x.o: Input/output error": "the disk failed",
     "g++: fatal error: cannot execute 'as': vfork: Resource temporarily unavailable": LIMIT,
@@ -49,6 +54,8 @@ SOURCES = (
     "a.cpp:4:8: warning: unused variable 'x'\n    4 | auto x = \"Killed: Bus error\";",
     "a.cpp:7:1: error: static assertion failed: Disk quota exceeded",
     "ld.lld: error: undefined symbol: x::killed()",
+    "FAILED: [code=255] a.h\npython3 write.py a.h",
+    "FAILED: [code=1] a.o\n/usr/bin/ccache /usr/bin/g++ -c a.cpp\na.cpp:1:1: error: no",
     "a.cpp:(.text+0x5): undefined reference to `bus_error'",
 )
 

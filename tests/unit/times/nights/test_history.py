@@ -325,11 +325,16 @@ def test_a_row_that_was_lost_says_why() -> None:
     lost = skipped("nchw88", PerformanceStatus.INFRASTRUCTURE, "board-1 went offline")
     elsewhere = replace(lost, experiment="nchw44", device="")
 
-    run = make_one(verdict(row(), lost, elsewhere), night())
+    (run, without) = make_runs(verdict(row(), lost, elsewhere), night())
 
     (found,) = (each for each in run.rows if each.experiment != "baseline")
     assert (found.status, found.reason) == (lost.status, "board-1 went offline")
-    assert make_runs(verdict(elsewhere), night()) == ()
+    (found,) = without.rows
+    assert (found.device, found.experiment, found.times) == ("no device", "nchw44", ())
+    assert (run.has_times, without.has_times) == (True, False)
+    # What no device can run, none is waited for.
+    cannot = replace(elsewhere, status=PerformanceStatus.SKIPPED)
+    assert make_runs(verdict(cannot), night()) == ()
 
 
 def test_too_few_processes_are_no_night_and_variants_are_rows() -> None:

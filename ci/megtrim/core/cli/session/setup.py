@@ -238,10 +238,19 @@ def _find_base(options: Options, console: Console) -> dict[str, StageFolder]:
     return {BASE: found, **({BASE_REDUCED: reduced} if reduced else {})}
 
 
+def _are_same(first: Path, second: Path) -> bool:
+    return first.resolve() == second.resolve()
+
+
 def _refuse_contradictions(options: Options) -> None:
     if options.against is not None and options.baseline is not None:
         msg = "--against and --baseline both name what growth is measured against"
         raise InputError(msg, hint="leave one of them out")
+    # The size check leaves the merge base's programs where it then trims, once.
+    if options.base is not None and not is_in_workflow() and _are_same(options.base, options.out):
+        msg = f"--base: found {options.base}, expected a folder that this run does not fill"
+        hint = "trim the earlier commit with another --out, and name that folder"
+        raise InputError(msg, hint=hint)
     if options.committed and options.quick:
         msg = "--quick records which functions run: it cannot be combined with --committed"
         raise InputError(msg, hint="leave one of them out")

@@ -55,6 +55,7 @@ def plan_starter(models: Sequence[Path], config: Path, engine: Path | None = Non
     if not models:
         msg = "found no model, expected at least one to trim for"
         raise InputError(msg, hint="`megtrim init MODEL...`")
+    models = _drop_doubles(models)
     facts = {path: read_any_model(path) for path in models}
     kind = _kind_of(facts)
     source = _find_source(kind, config, engine)
@@ -90,6 +91,7 @@ def plan_models(models: Sequence[Path], config: Path) -> StarterFiles:
         msg = f"{loaded.where('models')}: found a list of models, expected a pattern of files"
         hint = f"move each entry into a file, and write `models: {MODELS}/*.yaml` in their place"
         raise InputError(msg, hint=hint)
+    models = _drop_doubles(models)
     _expect_new(models, loaded)
     facts = {path: read_any_model(path) for path in models}
     kind = loaded.config.engine.kind
@@ -110,6 +112,14 @@ def plan_models(models: Sequence[Path], config: Path) -> StarterFiles:
     wrote = (f"wrote {os.path.relpath(path)}" for path in missing)
     lines = (*_describe_inputs(facts, inputs), *wrote)
     return StarterFiles(files=_new_inputs(inputs) | missing, lines=lines)
+
+
+def _drop_doubles(models: Sequence[Path]) -> Sequence[Path]:
+    """Two names of one file, such as a link, are one model."""
+    first: dict[Path, Path] = {}
+    for path in models:
+        first.setdefault(path.resolve(), path)
+    return tuple(first.values())
 
 
 def _expect_new(models: Sequence[Path], loaded: LoadedConfig) -> None:

@@ -11,6 +11,7 @@ from megtrim.core.size.growth.arrivals import Arrivals, NewPart, NewUse, PriceBa
 from megtrim.core.size.growth.causes import Cause, count_kinds, name_kind
 from megtrim.core.size.prices import PriceChange
 from megtrim.core.size.rows import BudgetRow, VariantSize
+from megtrim.core.trim.results import TrimChoice
 from megtrim.core.verdict.model import Verdict
 from megtrim.core.verdict.wording import (
     MeasuredSizes,
@@ -88,7 +89,7 @@ def name_components(size: VariantSize, marks: Marks = PLAIN) -> str:
     return f"By component: {', '.join((*said, *others))}." if shown else ""
 
 
-def explain(found: MeasuredSizes, *, committed: bool) -> Iterator[str]:
+def explain(found: MeasuredSizes, trim: TrimChoice, *, committed: bool) -> Iterator[str]:
     """Say in lines of plain text what the trimmed files are compared with, and why they grew."""
     if not found.baseline:
         return
@@ -98,7 +99,8 @@ def explain(found: MeasuredSizes, *, committed: bool) -> Iterator[str]:
         if size.growth_bytes is None:
             continue
         change = growth_of(size) if size.growth_bytes else "no change"
-        yield f"{one_line(name)} {size.variant}: {format_bytes(size.size_bytes)}, {change}"
+        variant = name_variant(size.variant, trim)
+        yield f"{one_line(name)} {variant}: {format_bytes(size.size_bytes)}, {change}"
         reasons = (
             explain_growth(size, found.causes, committed=committed),
             name_components(size),

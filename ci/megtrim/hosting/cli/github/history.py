@@ -148,7 +148,7 @@ def add(report: Path, history: Path, base_commit: str, artifact: str) -> int:
         verdict = replace(verdict, budgets=budgets)
     write_forms(verdict, report, links(env, event.run_url, artifact))
     write_atomically(report / VERDICT_FILE, to_json(verdict))
-    show("\n".join(run.id for run in runs) or "no device measured anything")
+    show("\n".join(run.id for run in runs) or "nothing was to be measured")
     return EXIT_PASS
 
 
@@ -189,7 +189,7 @@ def push(report: Path, branch: str, repository: Path) -> int:
         raise InputError(msg)
     runs = [load_run(path) for path in paths]
     if not runs:
-        show("no device measured anything: the history stays as it is")
+        show("nothing was to be measured: the history stays as it is")
         return EXIT_PASS
     processes = open_processes()
     event = read_event(processes.env)

@@ -1,4 +1,4 @@
-"""``megtrim ci github wait`` and ``propose``: what jobs of a workflow ask of GitHub."""
+"""``megtrim ci github wait``, ``environment`` and ``propose``: what jobs ask of GitHub."""
 
 import time
 from collections.abc import Mapping
@@ -17,6 +17,7 @@ from megtrim.core.keep.keepset_files import dump_folder, parse_folder, read_fold
 from megtrim.core.report.keepset_diff import Proposal, body
 from megtrim.hosting.caller_texts import DEVICE_ENVIRONMENT, warn_of_environment
 from megtrim.hosting.cli.github.client import open_job, read_verdict
+from megtrim.hosting.github.api import Api
 from megtrim.hosting.github.jobs import PollingLimits, WaitResult, is_open
 from megtrim.hosting.github.jobs import wait as wait_for_jobs
 from megtrim.hosting.github.proposal import (
@@ -60,6 +61,11 @@ def _count(_context: click.Context, _option: click.Parameter, value: str) -> int
     return int(value)
 
 
+_jobs_option = click.option(
+    "--jobs", callback=_count, required=True, metavar="N", help="Number of device jobs."
+)
+
+
 @examples(
     "megtrim ci github wait --jobs 3 --pickup 10 --run 60",
     "megtrim ci github wait --jobs 1 --config android/megtrim.yaml",
@@ -70,7 +76,7 @@ def _count(_context: click.Context, _option: click.Parameter, value: str) -> int
     + needs_token("actions: read"),
 )
 @click.command()
-@click.option("--jobs", callback=_count, required=True, metavar="N", help="Number of device jobs.")
+@_jobs_option
 @click.option(
     "--pickup",
     type=click.FloatRange(0, 1440),
@@ -109,9 +115,8 @@ def wait(jobs: int, pickup: float, run_minutes: float, config: str) -> int:
 def _wait(limits: PollingLimits, console: Console) -> WaitResult:
     try:
         _, event, api = open_job()
-        if limits.jobs and is_open(api, event.repository, DEVICE_ENVIRONMENT):
-            text = warn_of_environment(f"{event.server_url}/{event.repository}")
-            show_command(annotation("warning", text, title="Devices are not protected"))
+        if limits.jobs:
+            _look_at_environment(api, event)
         return wait_for_jobs(
             api, event, limits, pause=time.sleep, clock=time.monotonic, say=console.say
         )
@@ -120,6 +125,43 @@ def _wait(limits: PollingLimits, console: Console) -> WaitResult:
     except MegtrimError as error:
         failure = InfrastructureFailure(error.message, hint=error.hint)
         return WaitResult(pending=PendingReason.LATE, text="GitHub did not answer", failure=failure)
+
+
+def _look_at_environment(api: Api, event: Event) -> bool | None:
+    """Warn if it is open, and tell whether it is."""
+    found = is_open(api, event.repository, DEVICE_ENVIRONMENT)
+    if found:
+        text = warn_of_environment(f"{event.server_url}/{event.repository}")
+        show_command(annotation("warning", text, title="Devices are not protected"))
+    return found
+
+
+_ENVIRONMENT: Mapping[bool | None, str] = {
+    True: "it asks no one",
+    False: "it has rules",
+    None: "GitHub does not say what rules it has",
+}
+
+
+@examples("megtrim ci github environment --jobs 1", more=needs_token("actions: read"))
+@click.command()
+@_jobs_option
+def environment(jobs: int) -> int:
+    """Warn while the environment of the device jobs protects nothing.
+
+    Always exits with 0. In a public repository, a token without `actions: read` is enough.
+    """
+    if not jobs:
+        show("there are no device jobs")
+        return EXIT_PASS
+    try:
+        _, event, api = open_job()
+        found = _look_at_environment(api, event)
+    except MegtrimError as error:
+        open_console().warn(one_line(str(error), most=1000))
+        return EXIT_PASS
+    show(f"environment {DEVICE_ENVIRONMENT}: {_ENVIRONMENT[found]}")
+    return EXIT_PASS
 
 
 @click.command(

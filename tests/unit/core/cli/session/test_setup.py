@@ -235,6 +235,20 @@ def test_a_device_that_cannot_load_packed_programs_is_refused_before_a_build(
     assert answer.err.startswith(reported) is (packing == "relr")
 
 
+@pytest.mark.parametrize("base", ["megtrim-out", "./x/../megtrim-out"])
+def test_what_a_run_writes_is_no_base_of_it(
+    project: Shell, monkeypatch: pytest.MonkeyPatch, base: str
+) -> None:
+    """A second one would take the programs of the first, of this commit, for the earlier ones."""
+    monkeypatch.delenv("GITHUB_ACTIONS", raising=False)
+    refused = project("trim", "--base", base)
+
+    refused.expect(2, f"--base: found {Path(base)}, expected a folder that this run does not fill")
+    assert "trim the earlier commit with another --out" in refused.err
+    monkeypatch.setenv("GITHUB_ACTIONS", "true")  # the size check does so, once
+    setup._refuse_contradictions(Options(out=Path("megtrim-out"), base=Path(base)))
+
+
 @pytest.mark.parametrize(
     ("left", "by_another", "message"),
     [

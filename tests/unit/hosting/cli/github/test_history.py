@@ -1,5 +1,6 @@
 """The history of a branch, and the issue that a night opens and closes."""
 
+import shutil
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
@@ -20,6 +21,7 @@ from megtrim.hosting.github.issues import IssueTracker
 from megtrim.libs.history.branch import DataBranch
 from megtrim.libs.history.folder import append_to_folder
 from megtrim.libs.util.process import ProcessRunner
+from megtrim.times.cli.history import load_run
 from megtrim.times.nights.history import RUN_FILES
 from megtrim.times.nights.issue_actions import KnownIssue, plan_actions
 from megtrim.times.report.regression_issue import LABEL, read_record, render_issue
@@ -140,7 +142,7 @@ def test_a_night_without_times_adds_nothing(nights: Nights) -> None:
     (nights.report / "verdict.json").write_text(to_json(join(facts())), encoding="utf-8")
 
     assert nights.add().out == "no times were measured: nothing joins the history\n"
-    assert nights.push().out == "no device measured anything: the history stays as it is\n"
+    assert nights.push().out == "nothing was to be measured: the history stays as it is\n"
 
 
 def test_what_is_no_run_is_not_pushed(nights: Nights) -> None:
@@ -268,6 +270,48 @@ def test_a_night_without_times_says_so(team: Team) -> None:
     team.shell("ci", "github", "regression-issues", "report").expect(
         0, out="no times were measured: all issues stay as they are\n"
     )
+
+
+@pytest.mark.parametrize(
+    ("measured", "opened", "states"),
+    [
+        ((), 8, ["open"]),
+        ((1,), 8, ["open"]),
+        ((1, 4), 11, ["open"]),
+        ((1, 10), 8, ["closed"]),
+        ((1, 3, 6, 9, 12), 0, []),
+    ],
+)
+def test_a_week_of_nights_without_a_time_opens_an_issue(
+    team: Team, measured: tuple[int, ...], opened: int, states: list[str]
+) -> None:
+    """``opened``: the night. No device answered in the others, from the first one on or later."""
+    silent = skipped("baseline", PerformanceStatus.INFRASTRUCTURE, "no runner took the job")
+    silent = replace(silent, scenario=FAST.scenario, device="")
+    folder = team.shell.folder
+    said = []
+    for day in range(1, 13):
+        team.repository.now = team.repository.now.replace(day=day)
+        team.env.setenv("MEGTRIM_NOW", team.repository.now.isoformat())
+        run = team.repository.run(team.repository.heads["main"], event="schedule")
+        team.write(FAST if day in measured else silent, run=run)
+        team.shell("ci", "github", "history", "add", "report", "--history", "history").expect(0)
+        told = team.publish("--history", "history")
+        said += [day] if ": opened for" in told.expect(0).out else []
+        runs = [load_run(each) for each in (folder / "report" / "runs").glob("*.json")]
+        append_to_folder(folder / "history", runs)
+        shutil.rmtree(folder / "report")
+
+    assert said == ([opened] if opened else [])
+    assert team.states() == states
+
+
+def test_a_night_without_a_time_is_no_base(team: Team) -> None:
+    lost = skipped("baseline", PerformanceStatus.INFRASTRUCTURE, "it is off")
+    measured = make_run(1, [FAST])
+    append_to_folder(team.shell.folder / "history", [measured, make_run(2, [lost])])
+
+    assert team.base() == measured.commit.sha
 
 
 def test_the_base_is_the_last_commit_of_the_history(team: Team) -> None:

@@ -46,6 +46,9 @@ def test_wait_says_what_is_pending(job: Job) -> None:
     assert job.outputs() == {"pending": "late"}
 
 
+UNPROTECTED = "::warning title=Devices are not protected::the environment megtrim-devices protects"
+
+
 @pytest.mark.parametrize(
     ("environments", "warns"),
     [
@@ -60,11 +63,35 @@ def test_an_environment_that_asks_no_one_is_a_warning(
 ) -> None:
     job.repository.environments = environments
     job.repository.jobs[(77, 1)] = [[device("completed")]]
-    answer = job("wait", "--jobs", "1")
+    for verb in ("wait", "environment"):
+        answer = job(verb, "--jobs", "1")
 
-    assert answer.status == 0
-    warning = "::warning title=Devices are not protected::the environment megtrim-devices protects"
-    assert (warning in answer.out) is warns
+        assert answer.status == 0
+        assert (UNPROTECTED in answer.out) is warns
+
+
+@pytest.mark.parametrize(
+    ("rules", "said"),
+    [
+        ([], "environment megtrim-devices: it asks no one"),
+        (["required_reviewers"], "environment megtrim-devices: it has rules"),
+        (None, "environment megtrim-devices: GitHub does not say what rules it has"),
+    ],
+)
+def test_what_an_environment_asks_is_said(job: Job, rules: list[str] | None, said: str) -> None:
+    job.repository.environments = {} if rules is None else {"megtrim-devices": rules}
+
+    assert job("environment", "--jobs", "1").out.splitlines()[-1] == said
+    assert job("environment", "--jobs", "").out == "there are no device jobs\n"
+
+
+def test_looking_at_an_environment_never_fails(job: Job) -> None:
+    job.github.permissions["actions"] = "none"
+    job.repository.environments = {"megtrim-devices": []}
+    assert "GitHub does not say" in job("environment", "--jobs", "1").expect(0).out
+
+    job.env.setenv("GITHUB_EVENT_PATH", "nothing.json")
+    assert "GITHUB_EVENT_PATH" in job("environment", "--jobs", "1").expect(0).err
 
 
 def test_minutes_are_minutes(job: Job, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,7 +9,8 @@ import json
 import re
 import shutil
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import field, replace
 from pathlib import Path
 
@@ -33,7 +34,9 @@ _CMAKES_OWN = re.compile(
 )
 """Some of these CMake reads in the first run in a folder only."""
 
-_CHECKS_LOG = "CMakeFiles/CMakeConfigureLog.yaml"
+_CACHE = "CMakeCache.txt"
+_CHECKS = "CMakeFiles"
+_CHECKS_LOG = f"{_CHECKS}/CMakeConfigureLog.yaml"
 _BUILT = "built.json"
 _NOTHING_TO_DO = "ninja: no work to do."
 _LOOK_TIMEOUT_S = 300.0
@@ -169,7 +172,8 @@ def run_script(
     argv = ("bash", program, *script.arguments, "-j", str(job.jobs))
     progress(0, 0, f"configuring {job.what} by {script.path}")
     output = _Output(job, progress)
-    outcome = _run_logged(argv, replace(job, env=env), processes, BUILD_TIMEOUT_S, output)
+    with _sound_checks(job):
+        outcome = _run_logged(argv, replace(job, env=env), processes, BUILD_TIMEOUT_S, output)
     output.expect_used()
     _expect(outcome, job, "does not build")
 
@@ -190,10 +194,9 @@ def run(job: Job, processes: ProcessRunner, progress: Callable[[int, int, str], 
     )
     progress(0, 0, f"configuring {job.what}")
     output = _Output(job, progress)
-    outcome = _run_logged(configure, job, processes, CONFIGURE_TIMEOUT_S, output)
+    with _sound_checks(job):
+        outcome = _run_logged(configure, job, processes, CONFIGURE_TIMEOUT_S, output)
     output.expect_used()
-    if not outcome.ok:
-        _expect_sound_checks(job, outcome)
     _expect(outcome, job, "does not configure")
     progress(0, 0, f"compiling {job.what}")
     build = (processes.build_tool("ninja"), "-C", str(job.build), "-j", str(job.jobs), *job.targets)
@@ -201,15 +204,38 @@ def run(job: Job, processes: ProcessRunner, progress: Callable[[int, int, str], 
     _expect(outcome, job, "does not compile")
 
 
-def _expect_sound_checks(job: Job, outcome: CompletedCommand) -> None:
-    """CMake's checks keep to themselves why they failed: its own log of them says it."""
+@contextmanager
+def _sound_checks(job: Job) -> Iterator[None]:
+    """Raise InfrastructureFailure for a check of CMake's that the machine ended, and forget all.
+
+    Such a check counts as one that failed: CMake goes on, says nothing, and builds with other
+    flags, now and in every later run. Its own log of the checks says why.
+    """
+    try:
+        yield
+        if shortage := _find_ended_check(job):
+            raise shortage
+    except InfrastructureFailure:
+        _forget_checks(job)
+        raise
+
+
+def _find_ended_check(job: Job) -> InfrastructureFailure | None:
     try:
         text = (job.build / _CHECKS_LOG).read_text(encoding="utf-8", errors="replace")
     except OSError:
-        return
+        return None
     last_run = text.rpartition("\n---\n")[2]
-    if (shortage := find_shortage("cmake", outcome.rc, last_run, ())) is not None:
-        raise shortage
+    return find_shortage("a check of cmake's", 0, last_run, ())
+
+
+def _forget_checks(job: Job) -> None:
+    """What ``cmake --fresh`` does."""
+    checked = job.build / _CHECKS
+    with guard_write(checked):
+        (job.build / _CACHE).unlink(missing_ok=True)
+        if checked.is_dir():
+            shutil.rmtree(checked)
 
 
 def _run_logged(

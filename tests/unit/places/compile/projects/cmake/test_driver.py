@@ -285,6 +285,61 @@ def test_which_failure_a_build_is(
         assert caught.value.title.endswith(": a.cpp:1:1: error: no" if script else "")
 
 
+CHECKS = """
+---
+events:
+  -
+    kind: "try_compile-v1"
+    checks:
+      - "Performing Test HAS_GC"
+    buildResult:
+      variable: "HAS_GC"
+      cached: true
+      stdout: |
+        [1/2] g++ -o CMakeFiles/cmTC_f0ca6.dir/src.cxx.o -c src.cxx
+        {said}
+        ninja: build stopped: subcommand failed.
+      exitCode: 1
+...
+"""
+REFUSED = "/usr/bin/ld: unrecognized option '--icf=all'"
+
+
+@pytest.mark.parametrize(
+    ("said", "ended"),
+    [
+        ((REFUSED,), ""),
+        (("g++: fatal error: Killed signal terminated program as",), "killed a program of it"),
+        (("collect2: fatal error: ld terminated with signal 7 [Bus error]",), "as on a full disk"),
+        (("FAILED: [code=137] src.cxx.o",), "killed a program of it"),
+        (("/usr/bin/ld: final link failed: No space left on device",), "the disk is full"),
+        # What an earlier run met was ended then.
+        (("FAILED: [code=137] src.cxx.o", REFUSED), ""),
+    ],
+)
+def test_a_check_that_the_machine_ended_is_no_answer(
+    processes: ProcessRunner,
+    job: Job,
+    fake: Callable[..., Path],
+    said: tuple[str, ...],
+    ended: str,
+) -> None:
+    """CMake would go on without what it asked for, and remember that."""
+    calls = fake()
+    log = "".join(CHECKS.format(said=each) for each in said)
+    write(job.build, {"CMakeFiles/CMakeConfigureLog.yaml": log, "CMakeCache.txt": "HAS_GC:=\n"})
+
+    with pytest.raises(InfrastructureFailure) if ended else nullcontext() as caught:
+        driver.run(job, processes, lambda *_: None)
+
+    assert len(calls.read_text(encoding="utf-8").splitlines()) == (1 if ended else 2)
+    left = sorted(each.name for each in job.build.iterdir())
+    assert left == ([] if ended else ["CMakeCache.txt", "CMakeFiles"])
+    if caught is not None:
+        assert caught.value.message.startswith("a check of cmake's stopped: ")
+        assert ended in caught.value.message
+
+
 def test_tools_are_those_next_to_python(processes: ProcessRunner) -> None:
     assert processes.build_tool("ninja") == str(Path(sys.executable).parent / "ninja")
     assert os.access(processes.build_tool("cmake"), os.X_OK)
@@ -377,5 +432,5 @@ def test_what_ended_cmakes_own_checks_is_in_their_log(
     with pytest.raises(ProductFailure, match="does not configure"):
         driver.run(job, processes, lambda *_: None)
     log.write_text(f"\n---\nevents:\n{killed}...\n", encoding="utf-8")
-    with pytest.raises(InfrastructureFailure, match=r"^cmake stopped: "):
+    with pytest.raises(InfrastructureFailure, match=r"^a check of cmake's stopped: "):
         driver.run(job, processes, lambda *_: None)
