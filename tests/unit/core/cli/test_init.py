@@ -279,6 +279,7 @@ def test_doctor_says_what_is_there(shell: Shell) -> None:
         "ninja",
         "toolchain zig",
         "toolchain clang-linux-arm64",
+        "toolchain clang-linux-armhf",
         "toolchain ndk",
         "toolchain host",
         "device qemu",

@@ -4,9 +4,9 @@ import pytest
 
 from megtrim.core.functions.calls import Disassembly, parse_code
 from megtrim.core.functions.left_out import LeftOutFunction, find_left_out, find_spelled_so
+from megtrim.libs.elf.layout import X86_64
 from megtrim.libs.elf.symbol_table import parse_table
 from unit.core.functions.made_links import Symbol, linked
-from unit.core.functions.test_calls import X86_64
 
 RUN = "_ZN3mgb3runEi"
 LOAD = "_ZN3mgb4loadEv"
