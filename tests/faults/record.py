@@ -83,7 +83,7 @@ def _counts(result: Mapping[str, Any], runs: Sequence[Mapping[str, Any]]) -> str
         ("wrong", str(sum(bool(run["wrong"]) for run in runs))),
         ("came to their own result", str(sum(run["delivered"] for run in runs))),
         (
-            "did not, and could not, because the only phone was gone for good or waited for a person",
+            "did not, because the only phone was gone for good or waited for a person",
             str(sum(not run["delivered"] and not run["given up"] for run in runs)),
         ),
         ("did not, and could have", str(sum(run["given up"] for run in runs))),
