@@ -260,7 +260,7 @@ def test_what_the_field_reached_is_of_no_commit(team: Team) -> None:
     team.reached = (Path("field.txt"),)
     team.trim(300)
 
-    with pytest.raises(InputError, match="it kept what --reached names"):
+    with pytest.raises(InputError, match="it kept functions that --reached names"):
         team.find("main")
 
 
