@@ -102,7 +102,7 @@ SEARCHED = (
     ("link time optimization", "how-to/make-it-smaller"),
     (
         "two models in one program",
-        "how-to/trim-megengine how-to/three-ways-in how-to/bring-a-model how-to/find-out-why-it-is-there how-to/choose-a-level",
+        "how-to/trim-megengine how-to/three-ways-in how-to/bring-a-model how-to/choose-a-level",
     ),
     ("untrusted model file security", "SECURITY"),
     ("commit keep set conflict", "how-to/gate-pull-requests questions"),
