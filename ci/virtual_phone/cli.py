@@ -73,7 +73,7 @@ Examples:
 )
 @_mirror
 def make_root(mirror: str | None) -> None:
-    """Make the files that phones share, from Debian's packages, and print where they are."""
+    """Make the files that phones share, from Debian's packages, and print their folder."""
     click.echo(roots.provide(ProcessRunner(os.environ), mirror=mirror))
 
 
@@ -85,7 +85,7 @@ Example:
 """,
 )
 def check_machine() -> None:
-    """Print what plays phones on this machine; exit with 2 if something is missing."""
+    """Print the programs that play phones on this machine; exit with 2 if something is missing."""
     processes = ProcessRunner(os.environ)
     played_by = manager.emulator(processes) or "this machine's own CPU"
     click.echo(f"{roots.describe(processes)}; arm64 programs by {played_by}")

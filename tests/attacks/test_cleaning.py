@@ -145,7 +145,7 @@ def test_a_mistyped_command_follows_a_pass(shell: Shell, project: Path) -> None:
         }
         assert shell("ci", "gate", "megtrim-out/final").status != 0
 
-    said = "megtrim-out/final is what an earlier run left: this one has no verdict"
+    said = "megtrim-out/final is from an earlier run: this one has no verdict"
     shell("trim", "--against", "no-such-commit").expect(2, said, "found no such commit")
     expect_whole()
     shell.write("megtrim.yaml", f"{text}\nno-such-key: 1\n")

@@ -29,40 +29,42 @@ PAGE = "docs/explanation/faults.md"
 RECORD = "tests/faults/published.json"
 
 _ABOUT = {
-    Fault.KILL: "its processes end, until someone starts it again",
+    Fault.KILL: "its processes end until someone starts them again",
     Fault.FREEZE: "its processes stand still",
-    Fault.UNPLUG: "its connections end, none can be made",
-    Fault.MUTE: "nothing arrives any more; `adb devices` still lists it",
+    Fault.UNPLUG: "its connections end, and no new one can be made",
+    Fault.MUTE: "nothing arrives any more, but `adb devices` still lists it",
     Fault.DISK_FULL: "its storage is full",
     Fault.SLOW: "its link becomes slow",
     Fault.HOT: "it is at 90 °C and throttles",
     Fault.BATTERY: "its battery is at 2 %",
-    Fault.VANISH: "dead and unplugged at once, in the middle of a transfer",
+    Fault.VANISH: "it dies and is unplugged at once, in the middle of a transfer",
     Fault.REBOOT: "it reboots",
-    Fault.UNAUTHORIZED: "a stub in its place wants a person to allow the computer",
+    Fault.UNAUTHORIZED: "a stub takes its place, and waits until a person allows the computer",
 }
 
 
 _HEAD = """\
 # What device faults do to a verdict
 
-This page is written by `nox -s faults -- --publish` from a full run of the suite in
-[tests/faults](../../tests/faults/suite.py); a test holds it to that run's record.
+This page shows that a failing phone never turns into a wrong verdict. `nox -s faults -- --publish`
+writes it from a full run of the suite in [tests/faults](../../tests/faults/suite.py); a test
+compares the page with the record of that run.
 
-A real adb talks to real adb daemons on virtual phones. Arm64 programs run on them and go through
-the same code as for phones. A fault hits the phone at a moment recognised in the link's own
-traffic. Half of the faults hide a product failure: a reduced program that traps, one that computes
-something else, or a torn trace.
+In the suite, a real adb talks to real adb daemons on virtual phones. Arm64 programs run on them,
+through the same code as on phones. Each run makes one fault happen at a certain moment, which the
+suite recognizes in the traffic of the connection. In half of the runs there is also a product
+failure, which the fault might hide: a reduced program that traps, one that computes something
+else, or a damaged trace.
 
-A verdict is wrong if it is a product failure for a device fault, a pass for a product failure, or a
-product failure of another kind. So is a trace other than the one written, a run directory left
-behind, or a job that exceeds its time limit. *Unauthorized* is a stub, because that daemon has no
-authentication.
+A verdict is wrong if it blames the product for a fault of the device, if it is a pass in spite of a
+product failure, or if it names another product failure. It is also wrong if the trace is not the
+one that was written, if a run directory is left behind, or if a job exceeds its time limit.
+*Unauthorized* is played by a stub, because that adb daemon has no authentication.
 """
 _MATRIX = """\
 ## The matrix
 
-A cell says: runs = those that came to their own result + those that ended as *infrastructure*.
+Each cell shows: runs = runs that came to their own result + runs that ended as *infrastructure*.
 """
 
 
@@ -77,11 +79,11 @@ def _counts(result: Mapping[str, Any], runs: Sequence[Mapping[str, Any]]) -> str
     programs = ", ".join(f"{name} {text}" for name, text in sorted(result["programs"].items()))
     rows = (
         ("runs", f"{len(runs)} on {result['phones']} phones, in {minutes:.0f} minutes"),
-        ("with a product failure beneath", str(planted)),
+        ("with a product failure behind the fault", str(planted)),
         ("wrong", str(sum(bool(run["wrong"]) for run in runs))),
         ("came to their own result", str(sum(run["delivered"] for run in runs))),
         (
-            "did not, and could not: the only phone was gone for good, or waited for a person",
+            "did not, because the only phone was gone for good or waited for a person",
             str(sum(not run["delivered"] and not run["given up"] for run in runs)),
         ),
         ("did not, and could have", str(sum(run["given up"] for run in runs))),

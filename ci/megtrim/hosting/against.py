@@ -121,7 +121,7 @@ def _find_pass(
     for path in list_pass_files(options.results):
         passed = read_made_of(path)
         if passed is None:
-            reasons.append("it is not known what it was made of")
+            reasons.append("its inputs are not known")
             continue
         held = files.hold(passed.files)
         why = find_difference(passed, now, held, files.names())
@@ -132,7 +132,7 @@ def _find_pass(
     last = next(filter(None, reasons), "")
     if not last:
         return None, ""
-    return None, f"the last pass in {options.out} is none of it: {last}"
+    return None, f"the last pass in {options.out} does not belong to it: {last}"
 
 
 def ask_github(

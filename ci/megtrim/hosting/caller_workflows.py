@@ -261,7 +261,7 @@ def _expect_own_keep_set(callers: Callers, top: Path, own: Sequence[Path]) -> No
         other = given.search(text)
         if other is not None and (top / other[1]).resolve() != (top / file).resolve():
             msg = f"{path} proposes {callers.keep_set} for another configuration already"
-            raise InputError(msg, hint="name a folder of its own as keep_set, and run this again")
+            raise InputError(msg, hint="name a separate folder as keep_set, and run this again")
 
 
 def _as_leg(config: str) -> str:

@@ -173,7 +173,7 @@ def test_a_keep_set_belongs_to_one_configuration(team: Shell) -> None:
 
     assert team("init", "-c", "linux.yaml", *KIT).expect(2).err == (
         f"megtrim: {team.folder / WRITTEN[1]} proposes megtrim/keepset for another configuration "
-        "already\n  name a folder of its own as keep_set, and run this again\n"
+        "already\n  name a separate folder as keep_set, and run this again\n"
     )
     assert [*team.folder.glob(".github/workflows/*linux*")] == []
 

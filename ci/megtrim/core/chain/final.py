@@ -28,7 +28,7 @@ _ENDINGS = frozenset({ENDING_FILE, JUNIT_FILE})
 _FORMER = frozenset({*_ENDINGS, VERDICT_FILE, SIZES_FILE, BASELINE_FILE, "report.md", "index.html"})
 """What versions left that wrote no marker."""
 _PARTIAL = f".{FINAL_FOLDER}-"
-NOT_ENDED = "a run began here and did not end: what is left is of an earlier one"
+NOT_ENDED = "a run began here and did not end, so these files are from an earlier run"
 
 
 def is_there(store: Store) -> bool:

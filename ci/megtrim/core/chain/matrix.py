@@ -37,7 +37,7 @@ class Shard(Value):
         numbers = (int(match[1]), int(match[2])) if match else (1, 0)
         if not numbers[0] <= numbers[1] <= MOST_JOBS:
             msg = f"--shard: found {text[:60]!r}, expected I/N such as 1/3, of at most {MOST_JOBS}"
-            raise InputError(msg, hint="take it from what `megtrim ci evidence pack` wrote")
+            raise InputError(msg, hint="use the one that `megtrim ci evidence pack` wrote")
         return cls(index=numbers[0], count=numbers[1])
 
     def of(self, items: Sequence[T]) -> tuple[T, ...]:

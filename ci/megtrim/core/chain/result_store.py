@@ -439,7 +439,7 @@ def _expect_there(path: Path) -> None:
     if not path.is_dir():
         msg = f"{path} is gone: the folder of results was removed or unmounted meanwhile"
         raise InfrastructureFailure(
-            msg, hint="leave it alone while megtrim works, and run it again"
+            msg, hint="do not change it while megtrim works, and run it again"
         )
 
 

@@ -158,7 +158,7 @@ class Services(Value):
     def device(self, scenario: Scenario) -> Device:
         device = self.devices.get(scenario.cpu_class.name)
         if device is None:
-            msg = f"no device stands for CPU class {scenario.cpu_class.name}"
+            msg = f"no device represents CPU class {scenario.cpu_class.name}"
             raise InputError(msg, hint="add one under `devices`")
         return device
 

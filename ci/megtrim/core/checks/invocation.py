@@ -172,8 +172,7 @@ _SUGGESTIONS: Mapping[ScenarioKind, str] = {
     "verify.tolerance allows a difference that you accept",
     CheckKind.ENGINE: "no region is missing, so trimming is not at fault: "
     "look at the model, its input and the engine's message",
-    CheckKind.TRACE: "the run that was to be traced failed: mend what its log shows, "
-    "and trim again",
+    CheckKind.TRACE: "the run to be traced failed: fix the error in its log, and trim again",
     CheckKind.DEVICE: LOOK_AT_DEVICE,
     CheckKind.COVERAGE: "bring a device of its class back, and verify it there",
 }

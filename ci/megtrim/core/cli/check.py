@@ -37,9 +37,9 @@ from megtrim.places.compile.projects.checkout import Checkout
 def check(config: Path, engine: Path | None) -> int:
     """Check the configuration and all files that it names: models, inputs, keep set, options.
 
-    Needs no compiler and no device, and builds nothing. Prints `fine`, or everything that is wrong:
-    also why a pull request would be red: for a keep set that is missing or of something else, or
-    for a waiver that lapsed.
+    Needs no compiler and no device, and builds nothing. Prints `fine`, or everything that is wrong.
+    This includes the reasons for which a pull request would fail: the keep set is missing or
+    belongs to something else, or a waiver has expired.
     """
     console = open_console()
     loaded = load_config(config, engine_source=engine)

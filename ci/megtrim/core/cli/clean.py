@@ -28,11 +28,11 @@ from megtrim.libs.render.formatting import align_columns, group_digits
 @click.option("--dry-run", "-n", is_flag=True, help="Only show what would be removed.")
 @quiet_option
 def clean(out: Path, everything: bool, dry_run: bool, quiet: bool) -> None:
-    """Remove what the next run does not need, and show what, with its bytes.
+    """Remove results that the next run does not need, and show them with their bytes.
 
-    That is build trees, and of each task all results but the one that the last run had. The next
-    run of the same configuration is up to date; one that compiles, compiles everything. What
-    megtrim did not make stays: each folder of its own has a marker.
+    This removes build trees, and all results of each task except the one that the last run used.
+    The next run of the same configuration is still up to date, but once it has to compile, it
+    compiles everything. Files that megtrim did not make stay; its own folders have a marker.
     """
     root = out.resolve()
     console = open_console(quiet=quiet)

@@ -29,10 +29,10 @@ _OPTIONS = ("out", "jobs", "quiet", "quick", "device", "as_json")
 @click.command(params=[option for option in trim.params if option.name in _OPTIONS])
 @click.pass_context
 def demo(context: click.Context, /, **values: Any) -> int:
-    """Trim the small engine that comes with megtrim, and show what is left of it.
+    """Trim the small engine that comes with megtrim, and show how small it gets.
 
-    It needs no checkout and no configuration, and takes zig, or else this machine's compiler. The
-    page with the results is megtrim-out/final/index.html. A second run repeats only what changed.
+    You need no checkout and no configuration. It builds with zig, or otherwise with this machine's
+    compiler. The report is megtrim-out/final/index.html. A second run repeats only what changed.
     """
     source = find_embedded()
     out = Path(values["out"])

@@ -54,8 +54,8 @@ _REMOTE: Mapping[str, Remote] = {"adb": adb, "ssh": ssh, "virtual-phone": virtua
 def doctor(config: Path, as_json: bool) -> int:
     """Show what this machine has, what is missing, and how to get it.
 
-    Where there is a configuration, what it needs is listed apart from the rest; without one, a
-    toolchain that can build an engine is needed. Exits with 2 if something needed is missing.
+    If there is a configuration, the things that it needs are listed separately. Without one, you
+    need a toolchain that can build an engine. Exits with 2 if something that you need is missing.
     """
     processes = open_processes()
     configured = str(config) != DEFAULT_CONFIG or config.exists()

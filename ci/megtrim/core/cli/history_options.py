@@ -62,7 +62,7 @@ def history_options(command: Command) -> Command:
             show_default=True,
             help="Folder of the history.",
         ),
-        click.option("--branch", default="", help="Branch of the history, in place of a folder."),
+        click.option("--branch", default="", help="Branch of the history, instead of a folder."),
         click.option(
             "--remote", default="origin", show_default=True, help="Remote that has the branch."
         ),

@@ -50,7 +50,9 @@ PlanCallers = Callable[[CallerRequest, ProcessRunner], CallerPlan]
     help="Write the workflows that call the kit, for MODELS or for an existing configuration.",
 )
 @click.option(
-    "--release", is_flag=True, help="With --github: also write the one that makes releases of tags."
+    "--release",
+    is_flag=True,
+    help="With --github: also write the workflow that makes a release of each tag.",
 )
 @click.option(
     "--gitlab", is_flag=True, help="Write .gitlab-ci.yml with the job that checks merge requests."
@@ -58,7 +60,7 @@ PlanCallers = Callable[[CallerRequest, ProcessRunner], CallerPlan]
 @click.option(
     "--upgrade",
     is_flag=True,
-    help="With --github: replace the workflows that are there, by those of the newest version.",
+    help="With --github: replace existing workflows with those of the newest version.",
 )
 @click.option(
     "--kit",
@@ -70,10 +72,10 @@ PlanCallers = Callable[[CallerRequest, ProcessRunner], CallerPlan]
     default="",
     help="Its tag, such as v1.2.3. Default: the one that workflows call, or else the newest.",
 )
-@click.option("--kit-sha", default="", help="The tag's commit, to be held against it.")
+@click.option("--kit-sha", default="", help="The commit that the tag must be at.")
 @click.option("--branch", help="Default branch of your repository. Default: the one git knows.")
 @click.option(
-    "--add", is_flag=True, help="Add MODELS to a configuration that is there: files of their own."
+    "--add", is_flag=True, help="Add MODELS to an existing configuration, as separate files."
 )
 def init(
     models: tuple[Path, ...],
@@ -91,9 +93,9 @@ def init(
 ) -> None:
     """Write a commented starter configuration for MODELS, and inputs next to them.
 
-    The inputs have the names, types and shapes that a model's file states, and numbers that differ:
-    replace them by real ones when you have some. The engine is the one that runs such models.
-    Nothing is written unless everything can be.
+    The inputs have the names, types and shapes from the model's file, and varying numbers: replace
+    them with real inputs when you have some. The engine is the one that runs models of this kind.
+    If one of the files cannot be written, none is.
     """
     _expect_compatible(github=github, gitlab=gitlab, release=release, upgrade=upgrade)
     if add and engine:

@@ -161,7 +161,7 @@ def _status(arguments: list[str]) -> int:
         click.echo(make_printable(shown.getvalue()), err=True, nl=False)
         return InputError.exit_code
     except (KeyboardInterrupt, click.Abort):
-        complain("interrupted; what is finished is kept")
+        complain("interrupted; finished results are kept")
         return Interrupted.exit_code
     except MegtrimError as error:
         complain(describe_error(error))

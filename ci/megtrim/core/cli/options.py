@@ -119,7 +119,8 @@ committed_option = click.option(
 quick_option = click.option(
     "--quick",
     is_flag=True,
-    help="Trim by functions, from the plain build only: no profile build, nothing is recompiled.",
+    help="Trim by functions, from the plain build only, without a profile build; nothing is "
+    "compiled again.",
 )
 neighbours_option = click.option(
     "--neighbours",
@@ -140,7 +141,7 @@ traces_option = click.option(
 )
 _REACHED = "Keep the deferred functions that this record names, and show their bytes; repeatable."
 reached_option = click.option("--reached", type=PATH, multiple=True, metavar="FILE", help=_REACHED)
-_RELEASE = "The crash is of this release, a folder or .tar.gz, and not of the results."
+_RELEASE = "Look up the crash in this release, a folder or .tar.gz, instead of the results."
 _RELEASES = "The record has lines of this release, a folder or .tar.gz; repeatable."
 releases_option = click.option(
     "--release", "of_releases", type=PATH, multiple=True, metavar="RELEASE", help=_RELEASES
@@ -154,9 +155,9 @@ _BASE = (
         envvar="MEGTRIM_BASE",
         type=PATH,
         metavar="DIR",
-        help="Compare times with the plain program in this folder of results, of an earlier commit,"
-        " and work and memory with its programs, where the baseline has them under other"
-        " conditions; without a plain program there, with none.",
+        help="Folder of results of an earlier commit. Times are compared with its plain "
+        "program, if it has one. If the baseline has work and memory under other "
+        "conditions, its programs are measured again.",
     ),
     click.option(
         "--base-name", default="", metavar="TEXT", help="Its name in reports, such as its commit."
@@ -169,7 +170,7 @@ _COMMON = (
         "--reuse",
         type=PATH,
         metavar="DIR",
-        help="Folder of results of an earlier run: what has equal inputs is copied.",
+        help="Folder of results of an earlier run; results with equal inputs are copied.",
     ),
     engine_option,
     click.option(
@@ -199,9 +200,9 @@ _TRIMMING = (
     click.option(
         "--against",
         metavar="REV",
-        help="Measure growth against the sizes of this commit, or where you left this branch: its "
-        "committed `baseline`, a pass of it here, or what its check on GitHub stored, with "
-        "GITHUB_TOKEN.",
+        help="Measure growth against the sizes of this commit, or of the commit at which you "
+        "left this branch: its committed `baseline`, a trim of it that passed here, or "
+        "the sizes that its check on GitHub stored (needs GITHUB_TOKEN).",
     ),
     click.option(
         "--require-baseline",

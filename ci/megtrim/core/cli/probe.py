@@ -99,8 +99,8 @@ def probe(
 ) -> int:
     """Run MODEL with any arguments on the reduced build.
 
-    MODEL is a model's name in the configuration, or a file. It need not be a scenario: if the run
-    traps, the missing regions or functions are named, and the exit status is 1.
+    MODEL is the name of a model in the configuration, or a file. The run need not be a scenario. If
+    it traps, the missing regions or functions are named, and the exit status is 1.
     """
     wanted = ProbeRequest(model=model, inputs=inputs, arguments=arguments, application=application)
     session = open_session(options)

@@ -181,9 +181,7 @@ def _refuse_idle(stage: Stage, request: TrimRequest, wanted: Sequence[Task]) -> 
     if wanted:
         return
     if request.options.quick:
-        msg = (
-            f"--quick trims the plain build by functions alone: there is nothing to do for {stage}"
-        )
+        msg = f"--quick trims the plain build only by functions: there is nothing to do for {stage}"
         raise InputError(msg, hint="leave --quick out")
     reason, hint, command = _IDLE[stage]
     msg = f"{request.loaded.path}: {reason}"

@@ -91,13 +91,13 @@ def _read_final(out: Path | None) -> Verdict | None:
 def trim(options: Options, models: tuple[Path, ...], no_gate: bool) -> int:
     """Run all stages: build, profile, reduce, verify, measure, report.
 
-    MODELS are for the first time: without a configuration, one is written for them, as `megtrim
+    Give MODELS the first time: if there is no configuration, one is written for them, as `megtrim
     init` does. After that, they must be models of the configuration.
 
     Results that are up to date are used again; an interrupted run continues where it ended.
     """
     if options.of_releases and not options.reached:
-        msg = "--release names what a record is of: it needs --reached"
+        msg = "--release names the release of a record: it needs --reached"
         raise click.UsageError(msg)
     expect_writable(options.out)
     if models:
@@ -174,6 +174,4 @@ def _leave_ending(error: MegtrimError, options: Options, *, no_gate: bool) -> No
 
 def _say_earlier(store: Store, options: Options) -> None:
     if final.holds_verdict(store):
-        complain(
-            f"{options.out / FINAL_FOLDER} is what an earlier run left: this one has no verdict"
-        )
+        complain(f"{options.out / FINAL_FOLDER} is from an earlier run: this one has no verdict")

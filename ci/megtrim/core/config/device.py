@@ -61,7 +61,7 @@ class PowerPort(ConfigSection):
 
 
 class CoolDown(ConfigSection):
-    """What a device waits for before a run."""
+    """The temperature that a device waits for before a run."""
 
     below_c: Annotated[float, Field(strict=True, ge=10, le=120)] = Field(alias="below")
     """Temperature in °C of the hottest zone below which a run may begin."""
@@ -77,13 +77,13 @@ class BoardAccess(ConfigSection):
     port: Annotated[int, Whole(1, 65535)] = 22
     """ssh: the port that its sshd listens on."""
     user: UserName = ""
-    """ssh: the user that runs programs; left out: ssh's own choice."""
+    """ssh: the user who runs programs. Default: ssh's own setting."""
     key: FilePath | None = None
-    """ssh: file with the private key, ~ is the home folder; left out: ssh's own choice."""
+    """ssh: file with the private key; ~ is the home folder. Default: ssh's own setting."""
     known_hosts: FilePath | None = None
-    """ssh: file with the board's own key; left out: the user's known_hosts."""
+    """ssh: file with the board's own key. Default: the user's known_hosts."""
     power: PowerPort | None = None
-    """adb, ssh: where its power can be switched off and on, to bring it back."""
+    """adb, ssh: the port at which its power can be switched off and on, to recover it."""
 
 
 class DeviceSettings(BoardAccess):
@@ -95,15 +95,15 @@ class DeviceSettings(BoardAccess):
     sysroot: FilePath | None = None
     """Where the loader and the libraries of the build are, on the machine that runs megtrim."""
     serial: Serial = ""
-    """adb: which phone, as `adb devices` shows it."""
+    """adb: the phone's serial, as `adb devices` shows it."""
     match: Annotated[dict[PropertyName, PropertyValue], Field(max_length=32)] = Field(default={})
-    """adb: which phone, by Android properties that it must have: PROPERTY: value."""
+    """adb: Android properties that the phone must have: PROPERTY: value."""
     cool_down: CoolDown | None = None
     """adb, ssh, virtual-phone: wait for a measured temperature before a run."""
     governor: Governor = ""
     """adb, ssh, virtual-phone: CPU governor for runs, if the device allows it to be set."""
     cpus: CpuList = ""
-    """adb, ssh, virtual-phone: CPUs that programs are pinned to, such as 4-7."""
+    """adb, ssh, virtual-phone: CPUs that programs are bound to, such as 4-7."""
 
     def list_given_keys(self) -> tuple[str, ...]:
         return tuple(self.model_dump(exclude_defaults=True))
@@ -131,21 +131,21 @@ class _DeviceEntry(ConfigSection):
 
     name: Name
     kind: Kind = "auto"
-    """local: this machine. qemu: emulated arm64. auto: local where it can run the build, else
-    qemu. adb: a phone. ssh: a Linux board. virtual-phone: an emulated phone with a real adb
-    daemon."""
+    """local: this machine. qemu: emulated arm64. auto: local if this machine can run the build,
+    otherwise qemu. adb: a phone. ssh: a Linux board. virtual-phone: an emulated phone with a real
+    adb daemon."""
     class_: Name = Field(alias="class")
     """CPU class that this device represents."""
     runner: StrictBool = False
-    """It is attached to a runner with the labels self-hosted, megtrim and its class, or is the
-    machine of GitHub's own that its class names."""
+    """true: the device is attached to a runner with the labels self-hosted, megtrim and its class,
+    or it is GitHub's own machine that its class names."""
 
 
 class DeviceConfig(DeviceSettings, _DeviceEntry):
     """Something that runs the engine. Several phones, or boards, of one class are a pool."""
 
     toolchains: Toolchains = ()
-    """Toolchains that it is for; left out: all."""
+    """Toolchains that it applies to. Default: all."""
 
     @property
     def settings(self) -> DeviceSettings:

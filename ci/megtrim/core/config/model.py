@@ -59,17 +59,18 @@ class Application(ConfigSection):
     """A program that is trimmed with the engine it is built on."""
 
     name: Name
-    """Of the program, and of the CMake target that makes it."""
+    """Name of the program, and of the CMake target that makes it."""
     source: FilePath | None = None
-    """Folder with its own CMakeLists.txt; left out: a target in the engine's tree."""
+    """Folder with its own CMakeLists.txt. Default: it is a target in the engine's tree."""
     library: Linkage = Field(default=Linkage.STATIC, validate_default=True)
-    """static: the engine is linked in. shared: with its shared object. Needs source."""
+    """static: the engine is linked in. shared: the program uses the engine's shared object. Needs
+    source."""
     cmake: dict[OptionName, OptionValue] = Field(default={})
     """CMake options of its own CMakeLists.txt: NAME: value, as engine.cmake. Needs source."""
     lto: Literal["none", "full"] = "none"
     """full: link-time optimisation of it and of the engine, except in the profile build."""
     toolchains: Toolchains = ()
-    """Toolchains that it is for; left out: all."""
+    """Toolchains that it applies to. Default: all."""
 
     @property
     def is_shared(self) -> bool:
@@ -77,16 +78,17 @@ class Application(ConfigSection):
 
 
 class SizeFlagsConfig(ConfigSection):
-    """Size optimisations, for the reduced build; left out: optimize decides."""
+    """Size optimisations for the reduced build. Default: optimize decides."""
 
     unwind_tables: StrictBool | None = None
     """false: without the tables that exceptions and debuggers need; exceptions must be off."""
     small_code: Literal["none", "Os", "Oz"] | None = None
-    """How all but the engine's kernels is compiled: Os for size, Oz for the smallest size."""
+    """How everything except the engine's kernels is compiled: Os for size, Oz for the smallest
+    size."""
     lto: Literal["none", "full"] | None = None
     """full: link-time optimisation, which needs clang, lld, time and memory."""
     fold: Literal["none", "all"] | None = None
-    """all: identical functions share their bytes, by lld's --icf. none: as the engine links."""
+    """all: identical functions share their bytes (lld's --icf). none: the engine's own setting."""
     virtual_functions: StrictBool | None = None
     """false: without virtual functions that no call can reach; needs lto: full."""
 
@@ -134,35 +136,36 @@ class ToolchainConfig(ConfigSection):
     """The compiler that builds the engine."""
 
     kind: Literal["auto", "zig", "clang-linux-arm64", "clang-linux-armhf", "ndk", "host"] = "auto"
-    """auto: clang-linux-arm64 if it is there, or else zig, or else host; without qemu, for this
-    machine. ndk: Android, ANDROID_NDK_ROOT names the NDK."""
+    """auto: clang-linux-arm64 if the machine has it, otherwise zig, otherwise host; without qemu,
+    it builds for this machine. ndk: for Android, with the NDK that ANDROID_NDK_ROOT names."""
     prefer: Literal["zig"] | None = None
-    """auto: zig, or else host, not clang-linux-arm64: machines with zig make the same program."""
+    """auto: use zig, or otherwise host, but not clang-linux-arm64, so that all machines with zig
+    make the same program."""
     ndk: NdkRelease | None = None
-    """ndk: the release that must be found, such as r21e; left out: any."""
+    """ndk: the release that is required, such as r21e. Default: any."""
     abi: Literal["arm64-v8a", "armeabi-v7a"] | None = None
-    """ndk: Android's name of the architecture; left out: arm64-v8a."""
+    """ndk: Android's name of the architecture. Default: arm64-v8a."""
     api: Annotated[int, Whole(16, 99)] | None = None
-    """ndk: API level of the oldest phone; left out: the lowest that the ABI has."""
+    """ndk: API level of the oldest phone. Default: the lowest that the ABI has."""
     fp16: StrictBool = False
     """ndk, arm64-v8a: use the half-precision instructions of Armv8.2; not on older phones."""
     pages: Literal["4 KiB", "16 KiB"] | None = None
-    """ndk: largest memory pages of the phones that load it; left out: 16 KiB for arm64-v8a, as
-    Google's store asks of apps for Android 15, 4 KiB for armeabi-v7a."""
+    """ndk: largest memory pages of the phones that load the program. Default: 16 KiB for arm64-v8a,
+    which Google Play requires of apps for Android 15, and 4 KiB for armeabi-v7a."""
     stl: Literal["c++_static", "c++_shared"] | None = None
-    """ndk: the C++ runtime, in each file or libc++_shared.so of the whole app; left out: what the
-    engine's build asks for, or else c++_static."""
+    """ndk: the C++ runtime, either in each file (c++_static) or as libc++_shared.so for the whole
+    app (c++_shared). Default: the one that the engine's build asks for, otherwise c++_static."""
     clang: Annotated[int, Whole(13, 99)] | None = None
-    """clang-linux-arm64, clang-linux-armhf: the release of clang and lld, such as 16; left out: 14,
-    or else 15, 16, 13."""
+    """clang-linux-arm64, clang-linux-armhf: the release of clang and lld, such as 16. Default: 14,
+    otherwise 15, 16 or 13."""
     image: ImageName | None = None
-    """Docker image to build in, best by digest; left out: this machine."""
+    """Docker image to build in, best by digest. Default: this machine."""
     jobs: Annotated[int, Whole(1, 1024)] | None = None
-    """Compilers that run at the same time; left out: one per core."""
+    """Number of compilers that run at the same time. Default: one per core."""
 
 
 class SwitchesConfig(ConfigSection):
-    """Switches of the engine, for the reduced build; left out: minimum_size decides."""
+    """Switches of the engine for the reduced build. Default: minimum_size decides."""
 
     rtti: StrictBool | None = None
     """false: without C++ type information. Release builds of MegEngine for Arm never have it."""
@@ -178,52 +181,56 @@ class TrimConfig(ConfigSection):
     """How far the engine is trimmed."""
 
     level: Literal["region", "function", "deferred"] = "region"
-    """region: kernels that no scenario runs are compiled out. function: functions that no
-    scenario ran are left out at the link, too: much smaller, and more brittle. deferred: they move
-    into a second file, from which the program loads them when it needs them."""
+    """region: kernels that no scenario runs are not compiled. function: functions that no scenario
+    ran are left out at link time as well, which makes the program much smaller, but also more
+    brittle. deferred: these functions move into a second file, from which the program loads them
+    when it needs them."""
     base: Literal["reduced", "plain"] = "reduced"
-    """The build that the levels function and deferred start from. plain: no profile build, no
-    regions."""
+    """The build that the levels function and deferred start from. With plain, there is no profile
+    build, and regions are not trimmed."""
     keep: tuple[Pattern, ...] = ()
     """Functions to keep in any case: shell patterns for names, or folders such as src/log/."""
     exports: tuple[Export, ...] = Field(default=(), min_length=1)
-    """What shared objects still export: names, shell patterns, and @applications, which stands for
-    what their applications import. Left out: all that the engine exports."""
+    """The names that shared objects still export: names, shell patterns, and @applications, which
+    stands for everything that their applications import. Default: everything that the engine
+    exports."""
     crash_ids: StrictBool = False
-    """true: each function and region that is left out has a trap of its own, so that a crash in the
-    field names it exactly (megtrim explain --crash); costs some bytes for each."""
+    """true: each function and region that is left out has its own trap, so that a crash in the
+    field names it exactly (megtrim explain --crash). This takes some bytes for each."""
     layout: Literal["scoped", "upstream"] = "scoped"
-    """scoped: a file sees the regions of its own tags. upstream: every file sees all regions."""
+    """scoped: a source file sees only the regions of its own tags. upstream: every file sees all
+    regions."""
     minimum_size: StrictBool = True
-    """Build the reduced variant with the engine's minimum-size switch: no RTTI, log, exceptions."""
+    """Build the reduced variant with the engine's minimum-size switch: no RTTI, no log, no
+    exceptions."""
     switches: SwitchesConfig = SwitchesConfig()
     prices: StrictBool = False
-    """true: sizes.json and the verdict hold what each model costs, which takes a few
-    more links."""
+    """true: sizes.json and the verdict contain the price of each model, which takes a few more
+    links."""
     optimize: Literal["none", "size"] = "none"
-    """none: the documented recipe's compiler flags, nothing else. size: all size
-    optimisations that the toolchain and the switches allow."""
+    """none: only the compiler flags of the documented recipe. size: all size optimisations that the
+    toolchain and the switches allow."""
     means: SizeFlagsConfig = SizeFlagsConfig()
     relocations: Relocations | None = None
-    """How relocations are packed. android: ndk, API level 23 on. relr: ndk, API level 30 on, or
-    clang-linux-arm64, glibc 2.36 on. Left out: none, or for ndk in the reduced build alone what
-    optimize: size may choose."""
+    """How relocations are packed. android: for ndk, from API level 23 on. relr: for ndk, from API
+    level 30 on, or for clang-linux-arm64, from glibc 2.36 on. Default: none; for ndk, optimize:
+    size may pack those of the reduced build."""
 
 
 class _ToolchainEntry(ConfigSection):
     """What one of several toolchains is called."""
 
     name: ToolchainName
-    """By which --config, reports and other keys know it: `--config megtrim.yaml#NAME`."""
+    """The name that --config, reports and other keys use for it: `--config megtrim.yaml#NAME`."""
 
 
 class NamedToolchain(ToolchainConfig, _ToolchainEntry):
-    """One of several compilers. With what the file says of it, it is a configuration of its own."""
+    """One of several compilers. Each makes a separate configuration."""
 
     trim: TrimConfig | None = None
-    """How far it is trimmed; left out: as `trim` says."""
+    """How far it is trimmed. Default: the section `trim` of the file."""
     baseline: FilePath | None = None
-    """Size manifest of a former build by it, which growth is measured against."""
+    """The sizes.json of an earlier build by this compiler, against which growth is measured."""
 
 
 class CpuClass(ConfigSection):
@@ -231,12 +238,12 @@ class CpuClass(ConfigSection):
 
     name: Name
     qemu_cpu: EmulatedCpu | None = None
-    """CPU that qemu plays for this class, as its -cpu option takes it."""
+    """CPU that qemu emulates for this class, as its -cpu option takes it."""
     runner: HostedRunner | None = None
-    """Machine of GitHub's own that runs this class in workflows, for its device of kind local with
-    runner: true. Left out: a machine with the labels self-hosted, megtrim and the class's name."""
+    """GitHub's own machine that runs this class in workflows, for its device of kind local with
+    runner: true. Default: a machine with the labels self-hosted, megtrim and the class's name."""
     toolchains: Toolchains = ()
-    """Toolchains that it is for; left out: all."""
+    """Toolchains that it applies to. Default: all."""
 
 
 ANY_CLASS = CpuClass(name="any", qemu_cpu="max")
@@ -247,7 +254,7 @@ class ScenarioConfig(ConfigSection):
 
     name: Name
     application: Name | None = None
-    """Application that runs; left out: the engine's target."""
+    """Application that runs. Default: the engine's target."""
     args: tuple[Argument, ...] = ("--cpu",)
     """Arguments for the program, without the model and without what other keys set.
 
@@ -257,7 +264,7 @@ class ScenarioConfig(ConfigSection):
     inputs: dict[InputName, FilePath] = Field(default={})
     """Input name: file with its tensor, for both trace and verification."""
     classes: Annotated[tuple[Name, ...], Field(min_length=1)] = ()
-    """CPU classes to trace and verify for; left out: all."""
+    """CPU classes to trace and verify for. Default: all."""
     dynamic_shape: StrictBool = False
     """Inputs may have other sizes than in the model file: a batch, a height, a width."""
     threads: Threads = 1
@@ -274,11 +281,11 @@ class ScenarioConfig(ConfigSection):
     timeout_s: TimeoutS = Field(default=600.0, alias="timeout")
     """The longest time that one run may take, such as 10 minutes."""
     tolerance: AbsoluteTolerance | None = None
-    """As verify.tolerance, for this scenario; left out: verify.tolerance."""
+    """Like verify.tolerance, but for this scenario. Default: verify.tolerance."""
     relative_tolerance: RelativeTolerance | None = None
-    """As verify.relative_tolerance, for this scenario; left out: verify.relative_tolerance."""
+    """Like verify.relative_tolerance, but for this scenario. Default: verify.relative_tolerance."""
     toolchains: Toolchains = ()
-    """Toolchains that it is for; left out: all."""
+    """Toolchains that it applies to. Default: all."""
 
     @property
     def allowed(self) -> Tolerance:
@@ -300,13 +307,14 @@ class ModelConfig(ConfigSection):
     file: FilePath
     """The dumped model."""
     strip_info: Annotated[FilePaths, Field(min_length=1)] = ()
-    """Operator JSON that the engine wrote with the model; left out: read from the model."""
+    """Operator JSON that the engine wrote with the model. Default: operators are read from the
+    model."""
     also: Annotated[FilePaths, Field(min_length=1)] = ()
     """Other dumps of the same model, such as another format; only neighbours run them."""
     scenarios: Items[ScenarioConfig]
     """The ways this model is run, at least one: a list, or a pattern of files with one each."""
     toolchains: Toolchains = ()
-    """Toolchains that it is for; left out: all."""
+    """Toolchains that it applies to. Default: all."""
 
 
 class VerifyConfig(ConfigSection):
@@ -321,8 +329,8 @@ class VerifyConfig(ConfigSection):
     max_age_s: DurationS = Field(default=14 * DAY_S, alias="max_age")
     """How old a proof may be, such as 14 days."""
     unverified: Literal["warn", "fail"] = "warn"
-    """What it means that a device did not verify a scenario, while its last proof is young enough.
-    warn: the check stays green. fail: exit status 3, which is red."""
+    """What happens if no device verified a scenario, but its last proof is recent enough. warn: the
+    check stays green. fail: exit status 3, which is red."""
 
 
 class Budget(ConfigSection):
@@ -336,31 +344,33 @@ class Budget(ConfigSection):
     size: Literal["stripped", "unstripped", "loaded", "deflated", "aar", "rest", "download"] = (
         "stripped"
     )
-    """stripped: the file without symbols. unstripped: with them. loaded: what the loader maps.
-    deflated: the stripped file as an app package stores it, and users download it. aar: the AAR
-    with this library, which app teams download; ndk alone. rest: the file with deferred functions.
-    download: both files, deflated."""
+    """stripped: the file without symbols. unstripped: the file with symbols. loaded: the bytes that
+    the loader maps. deflated: the stripped file as an app package stores it, which is what users
+    download. aar: the AAR with this library, which app teams download; only with ndk. rest: the
+    companion file with deferred functions. download: both files, deflated."""
     section: SectionName | None = None
-    """In place of the file: one of its sections, such as .text."""
+    """Instead of the file: one of its sections, such as .text."""
     component: ComponentName | None = None
-    """In place of the file: one of its components with all below it, such as kernels/x86."""
+    """Instead of the file: one of its components with everything below it, such as kernels/x86."""
     model: Name | None = None
-    """In place of the file: what would go with this model, its price at the margin."""
+    """Instead of the file: the bytes that would go if this model were removed (its price)."""
     max_size: Annotated[Growth | None, Limit()] = Field(default=None, alias="max")
-    """Largest size, such as 2.5 MiB, or 8%: the share of the same measure of the plain build."""
+    """Largest size, such as 2.5 MiB, or a share of the plain build's size, such as 8%."""
     growth: Annotated[Growth | None, Limit()] = None
     """Largest growth since the baseline, such as 16 KiB or 1%."""
     warn: Annotated[Growth | None, Limit(below="max", takes_share=True)] = None
-    """From which size on a report warns, such as 2.4 MiB, or 95% of max; it may stand alone."""
+    """Size from which on reports warn, such as 2.4 MiB, or 95% of max. You can set it without
+    max."""
     warn_growth: Annotated[Growth | None, Limit(below="growth")] = None
-    """From which growth on a report warns, such as 8 KiB or 0.5%; it may stand alone."""
+    """Growth from which on reports warn, such as 8 KiB or 0.5%. You can set it without growth."""
     ratchet: Annotated[Growth | None, Requirement(key="max")] = None
-    """Room that a lower max leaves, such as 16 KiB or 2% of the size: if there is more, reports
-    propose it. Left out: they propose one if it shrank, which leaves the room that there was."""
+    """Room that max should leave, such as 16 KiB or 2% of the size: if there is more, reports
+    propose a lower max. Default: if the artifact shrank, reports propose a max that leaves as much
+    room as before."""
     owner: Line | None = None
     """Who decides about this budget; reports name them."""
     toolchains: Toolchains = ()
-    """Toolchains that it is for; left out: all."""
+    """Toolchains that it applies to. Default: all."""
 
     @property
     def measure(self) -> str:
@@ -380,8 +390,9 @@ class Waiver(ConfigSection):
     """Permission to exceed a budget, with a reason and for a limited time."""
 
     budget: Text
-    """The budget's artifact, artifact/plain for another variant, and what it is of if that is not
-    the stripped file: `load_and_run section .text`, `load_and_run deflated`."""
+    """The budget's artifact (artifact/plain for another variant), followed by the size that it
+    limits if that is not the stripped file: `load_and_run section .text`, `load_and_run
+    deflated`."""
     extra_bytes: SizeBytes = Field(alias="bytes")
     """How much the budget may be exceeded by, such as 64 KiB."""
     reason: Text
@@ -390,7 +401,7 @@ class Waiver(ConfigSection):
     expires: Day
     """Last day on which it counts, such as 2027-01-31."""
     toolchains: Toolchains = ()
-    """Toolchains that it is for; left out: all."""
+    """Toolchains that it applies to. Default: all."""
 
 
 class Config(ConfigSection):
@@ -401,33 +412,33 @@ class Config(ConfigSection):
     engine: EngineConfig
     toolchain: ToolchainConfig = ToolchainConfig()
     toolchains: Annotated[tuple[NamedToolchain, ...], Field(min_length=1)] = ()
-    """Several compilers in place of toolchain: each is a configuration of its own."""
+    """Several compilers, instead of toolchain. Each of them makes a separate configuration."""
     trim: TrimConfig = TrimConfig()
     classes: Annotated[tuple[CpuClass, ...], Field(min_length=1)] = (ANY_CLASS,)
-    """CPU classes; left out: one, named any, with every feature that qemu has."""
+    """CPU classes. Default: one class named any, with every feature that qemu has."""
     devices: Annotated[tuple[DeviceConfig, ...], Field(min_length=1)] = ()
-    """Devices; left out: one of kind auto per class."""
+    """Devices. Default: one of kind auto per class."""
     applications: tuple[Application, ...] = ()
-    """Programs of the team's own that are trimmed with the engine."""
+    """Your own programs that are trimmed together with the engine."""
     models: Items[ModelConfig]
-    """Models that the trimmed engine must run, at least one: a list, or a pattern of files with
-    one each, such as megtrim/models/*.yaml; paths in files of a pattern that begins with ../ are
-    relative to the folder that it climbs to."""
+    """Models that the trimmed engine must run, at least one: either a list, or a pattern of files
+    with one model each, such as megtrim/models/*.yaml. If the pattern begins with ../, paths in
+    these files are relative to the folder to which it climbs."""
     keep_set: FilePath = Path("megtrim/keepset")
-    """The folder that a team commits: what is kept, with a file for each scenario. With toolchains,
-    each has a folder of its name in it."""
+    """The folder that you commit. It lists the code to keep, in a file for each scenario. With
+    toolchains, it has a folder for each of them."""
     verify: VerifyConfig = VerifyConfig()
     artifacts: Annotated[tuple[Name, ...], Field(min_length=1)] = ()
-    """Files of the build that are measured; left out: the engine's target if it is run, and all
+    """Files of the build that are measured. Default: the engine's target if it is run, and all
     applications."""
     budgets: tuple[Budget, ...] = ()
     waivers: tuple[Waiver, ...] = ()
     baseline: FilePath | None = None
-    """Size manifest of a former build, which growth is measured against."""
+    """The sizes.json of an earlier build, against which growth is measured."""
     work: WorkConfig | None = None
-    """Count the instructions of each scenario; left out: none are counted."""
+    """Count the instructions of each scenario. Default: they are not counted."""
     memory: MemoryConfig | None = None
-    """Measure the memory of each scenario; left out: it is not measured. `memory: {}` has no
+    """Measure the memory of each scenario. Default: it is not measured. `memory: {}` sets no
     limits."""
     perf: PerfConfig = PerfConfig()
 

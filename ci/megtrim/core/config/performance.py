@@ -25,47 +25,48 @@ _RECIPE = "recipe-"
 
 
 class PerfBudgetConfig(ConfigSection):
-    """What the comparison of one experiment with the baseline may take."""
+    """Limits for the comparison of one experiment with the baseline."""
 
     rounds: Annotated[int, Whole(FEWEST_ROUNDS, MOST_ROUNDS)] | None = None
-    """Pairs of processes at most; left out: 40. A clear answer ends it earlier."""
+    """Largest number of pairs of processes. Default: 40. A clear answer ends the comparison
+    earlier."""
     time_s: TimeoutS | None = Field(default=None, alias="time")
-    """No pair begins after this time, such as 10 minutes; left out: no limit."""
+    """No pair begins after this time, such as 10 minutes. Default: no limit."""
 
 
 class PerfHistoryConfig(ConfigSection):
-    """Where the times of former runs are kept."""
+    """Where the times of earlier runs are kept."""
 
     folder: FilePath | None = None
     """A folder with one file for each run."""
     branch: BranchName | None = None
-    """A branch of this repository, such as perf-history, in place of a folder."""
+    """A branch of this repository, such as perf-history, instead of a folder."""
 
 
 class PerfConfig(ConfigSection):
     """Which times `megtrim perf run` measures, and what counts as a change."""
 
     experiments: tuple[Name, ...] | None = None
-    """Experiments by name, as `megtrim perf list` prints them; left out: all, or the recipes."""
+    """Experiments by name, as `megtrim perf list` prints them. Default: all, or the recipes."""
     recipes: tuple[Literal["x86", "arm", "nvidia"], ...] = ()
     """Recipes of the engine's documentation, in addition to experiments."""
     scenarios: Annotated[tuple[Text, ...], Field(min_length=1)] = ()
-    """Scenarios that are measured, as MODEL/SCENARIO; left out: all."""
+    """Scenarios that are measured, as MODEL/SCENARIO. Default: all."""
     classes: Annotated[tuple[Name, ...], Field(min_length=1)] = ()
-    """CPU classes that are measured; left out: all."""
+    """CPU classes that are measured. Default: all."""
     trimming: StrictBool = False
-    """Also compare each reduced program with the plain one, which takes a trim."""
+    """Also compare each reduced program with the plain one, which needs a trim."""
     budget: PerfBudgetConfig = PerfBudgetConfig()
     threshold: Share = Field(default=0.01, json_schema_extra={"default": "1%"})
     """Smallest change that counts, such as 1%."""
     floor_ms: TimeMs = Field(default=0.0, alias="floor", json_schema_extra={"default": "0 ms"})
-    """Smallest difference that counts, such as 0.05 ms; left out: any."""
+    """Smallest difference that counts, such as 0.05 ms. Default: any difference."""
     other_load: ShareOrAny = Field(default=0.5, json_schema_extra={"default": "50%"})
-    """Share of all CPUs' time that other programs may take while a process runs whose time counts;
-    `any`: all of it."""
+    """Share of all CPUs' time that other programs may take while a measured process runs; `any`: no
+    limit."""
     history: PerfHistoryConfig = PerfHistoryConfig()
     inconclusive: Literal["fail", "warn"] = "fail"
-    """What it means if the budget ends before an answer is clear. Neither is a pass."""
+    """What happens if the budget ends before an answer is clear. Neither value is a pass."""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -89,14 +90,14 @@ class PerfConfig(ConfigSection):
 
 
 class WorkConfig(ConfigSection):
-    """What an iteration of each scenario executes: its instructions are counted on an emulator."""
+    """The instructions that an iteration of each scenario executes, counted under an emulator."""
 
     growth: Share | None = None
     """Largest growth of a scenario's instructions on the reduced build since the baseline, such as
-    1%; left out: any."""
+    1%. Default: no limit."""
     inconclusive: Literal["fail", "warn"] = "fail"
-    """What it means if the growth that `growth` limits is not known: nothing was counted, or not
-    all of it, or under other conditions than the baseline. Neither is a pass."""
+    """What happens if the growth is not known, because nothing was counted, or not everything, or
+    the baseline was counted under other conditions. Neither value is a pass."""
 
 
 class MemoryConfig(ConfigSection):
@@ -107,8 +108,8 @@ class MemoryConfig(ConfigSection):
     growth: Growth | None = None
     """Largest growth of a peak since the baseline, such as 2 MiB or 5%."""
     inconclusive: Literal["fail", "warn"] = "fail"
-    """What it means if a peak or its growth that is limited is not known: nothing was measured, or
-    not all of it, or under other conditions than the baseline. Neither is a pass."""
+    """What happens if a limited peak or its growth is not known, because nothing was measured, or
+    not everything, or the baseline was measured under other conditions. Neither value is a pass."""
 
     @property
     def is_limited(self) -> bool:

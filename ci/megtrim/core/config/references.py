@@ -54,7 +54,7 @@ _OURS = ("algo.cache", "dump", "model.mge", "trace.txt")
 _INPUT = re.compile(r"input\d+(\..*)?")
 _SET_PREFIX = "MEGTRIM_ENGINE_"
 _SET_OPTIONS = ("CMAKE_BUILD_TYPE", "CMAKE_TOOLCHAIN_FILE")
-_ONE_BUDGET = "one of them, in a budget of its own"
+_ONE_BUDGET = "one of them, in a separate budget"
 _OF_ALL_KINDS = ("name", "kind", "class", "runner", "toolchains")
 
 
@@ -159,7 +159,9 @@ def _check_names(config: Config, document: Document) -> Mistakes:
         yield from _find_repeated(document, artifacts)
         for path, name in artifacts:
             if name.endswith(".a"):
-                what = "the application that links it: what an archive weighs is no program's size"
+                what = (
+                    "the application that links it: an archive is larger than its part of a program"
+                )
                 yield Mistake(path, show(name), what)
 
 
@@ -275,7 +277,7 @@ def _check_applications(config: Config, _document: Document) -> Mistakes:
     for i, each in enumerate(config.applications):
         path: KeyPath = ("applications", i)
         if each.name == config.engine.target:
-            expected = "a name of its own: that is the engine's target"
+            expected = "another name: that is the engine's target"
             yield Mistake((*path, "name"), show(each.name), expected)
         if each.name in _OURS or _INPUT.fullmatch(each.name):
             expected = "another name: a file of megtrim's has it where programs run"
@@ -357,7 +359,7 @@ def _check_switches(config: Config, _document: Document) -> Mistakes:
     for option in (*OPTIONS.values(), MINIMUM_SIZE_OPTION) if switches.model_fields_set else ():
         if option in config.engine.cmake:
             found = f"{option} together with trim.switches"
-            yield Mistake(("engine", "cmake", option), found, "the keys of trim alone")
+            yield Mistake(("engine", "cmake", option), found, "only the keys of trim")
 
 
 def _check_size_flags(config: Config, _document: Document) -> Mistakes:
@@ -370,7 +372,7 @@ def _check_size_flags(config: Config, _document: Document) -> Mistakes:
         yield Mistake(("trim", "means", "unwind_tables"), found, expected)
     whole = means.lto or ("full" if trim.optimize == "size" else "none")
     if means.virtual_functions is False and whole == "none":
-        found = "false without lto: full, which alone sees every call"
+        found = "false without lto: full, because only that sees every call"
         yield Mistake(("trim", "means", "virtual_functions"), found, "lto: full, too")
     asking = [application.name for application in config.applications if application.lto == "full"]
     if means.lto == "none" and asking:

@@ -21,7 +21,7 @@ class Removed(Value):
     """The last version that had it."""
 
 
-_AUTHOR = Removed(instead="leave it out: what github-actions[bot] wrote is read, and no other")
+_AUTHOR = Removed(instead="leave it out: only what github-actions[bot] wrote is read")
 _JOBS = Removed(instead="the bundle names its device jobs: `megtrim ci evidence pack`")
 _HISTORY = Removed(
     instead="`megtrim size history` shows how sizes changed; reports do not", last=_NEVER_RELEASED
@@ -41,9 +41,7 @@ VERBS: Mapping[str, Removed] = {
     "size left-out": Removed(
         instead="`megtrim size diff PLAIN TRIMMED` shows what is gone, and the report lists it"
     ),
-    "size ratchet": Removed(
-        instead="lower budgets[].max by hand: reports say how far a limit can come down"
-    ),
+    "size ratchet": Removed(instead="lower budgets[].max by hand: reports propose a lower limit"),
     "stage switches": Removed(
         instead="set the switch under trim.switches, trim again, and compare both sizes.json"
     ),
@@ -53,7 +51,9 @@ VERBS: Mapping[str, Removed] = {
 OPTIONS: Mapping[str, Removed] = {
     "ci github base --author": _AUTHOR,
     "ci github publish --author": _AUTHOR,
-    "ci github publish --strict": Removed(instead="leave it out: what was not published is said"),
+    "ci github publish --strict": Removed(
+        instead="leave it out: whatever cannot be published is reported"
+    ),
     "ci github regression-issues --author": _AUTHOR,
     "ci github wait --name-prefix": Removed(instead="leave it out: the jobs are those of the kit"),
     "devices check --match": _NO_MATCH,
@@ -96,7 +96,7 @@ OPTIONS: Mapping[str, Removed] = {
 KEYS: Mapping[str, Removed] = {
     "acknowledge": Removed(instead="waivers: one with owner, reason and last day lets it grow"),
     "budgets[].neighbours": Removed(
-        instead="models: what must work is a scenario; verify --neighbours shows what works near it"
+        instead="models: make what must work a scenario; verify --neighbours shows what else works"
     ),
     "trim.measure": Removed(
         instead="trim.switches: set the switch there, trim again, and compare both sizes.json"

@@ -16,8 +16,8 @@ SCHEMAS = "megtrim/schemas"
 """Folder with the schemas that the files name for editors, which read them without a network."""
 
 _HEAD = """\
-# megtrim.yaml: what to trim, for which models, and what the result must hold to.
-# Paths are relative to this file. A line such as "#jobs: 4" shows a key that may be left out.
+# megtrim.yaml: what to trim, for which models, and what the result must satisfy.
+# Paths are relative to this file. A line such as "#jobs: 4" shows a key that you may leave out.
 version: 1
 """
 
@@ -28,8 +28,8 @@ engine:
 {source}"""
 
 _MEGENGINE = """
-# The checkout, with its submodules. It is never written to; builds happen in a copy.
-# `--engine PATH` names another place on the command line.
+# The checkout, with its submodules. megtrim only reads it, and builds in a copy.
+# On the command line, `--engine PATH` names another checkout.
 engine:
   kind: megengine
   source: {source}
@@ -39,33 +39,33 @@ engine:
 """
 
 _PLACE = """
-# The compiler: zig, clang-linux-arm64 or host; auto takes the best that this machine has.
+# The compiler: zig, clang-linux-arm64 or host; auto uses the best one on this machine.
 toolchain:
   kind: {toolchain}
   #jobs: 4
 
-# The recipe: regions that no scenario runs are compiled out, and the build is a minimum-size one.
+# The recipe: regions that no scenario runs are not compiled, and the build has minimum size.
 #trim: {{level: region, layout: scoped, minimum_size: true, optimize: none}}
 
 # A CPU class is a group of CPUs that choose the same kernels. Traces of one prove nothing about
-# another, so name each that you ship to; qemu plays it with the CPU given here.
+# another, so name each class that you ship to; qemu emulates it with the CPU given here.
 #classes:
 #- {{name: any, qemu_cpu: max}}
 
-# What runs the engine: local is this machine, qemu emulates arm64, auto chooses.
+# The devices that run the engine: local is this machine, qemu emulates arm64, auto chooses.
 #devices:
 #- {{name: here, kind: auto, class: any}}
 """
 
 _TAIL = """
-# The models, each in a file of its own, and so is each way that one is run: people who add some
-# at the same time change no common file.
+# The models. Each model and each scenario has a separate file, so that people who add some at the
+# same time do not change the same file.
 models: {models}
 
-# What is kept, with a file for each scenario. Commit this folder: a later run is held against it.
+# The code to keep, in a file for each scenario. Commit it: later runs are compared with it.
 keep_set: {keep_set}
 
-# Outputs must equal the plain build's to the last bit, and a proof counts for this long.
+# Outputs must equal the plain build's to the last bit. A proof counts for max_age.
 #verify: {{tolerance: 0, max_age: 14 days}}
 
 # Limits for stripped files. Set them once you have seen the first sizes.
@@ -73,15 +73,15 @@ keep_set: {keep_set}
 #- {{artifact: load_and_run, max: 3 MiB, growth: 16 KiB}}
 #- {{artifact: load_and_run, section: .text, max: 2 MiB, owner: runtime team}}
 
-# How much more than the baseline each scenario may execute, and use of memory. A limit that cannot
-# be checked fails; `inconclusive: warn` warns instead.
+# How many more instructions than the baseline each scenario may execute, and how much more memory
+# it may use. A limit that cannot be checked fails; with `inconclusive: warn` it warns instead.
 #work: {{growth: 1%}}
 #memory: {{growth: 5%}}
 
-# What `megtrim perf run` measures, and the smallest change of a time that counts.
+# The experiments that `megtrim perf run` measures, and the smallest change that counts.
 #perf: {{experiments: [fast-run-cache, weight-preprocess], threshold: 1%, inconclusive: warn}}
 
-# Leave to exceed a budget, for a reason and a time.
+# Permission to exceed a budget, with a reason and a last day.
 #waivers:
 #- {{budget: load_and_run, bytes: 64 KiB, reason: new model, owner: you, expires: 2099-12-31}}
 """
@@ -98,8 +98,8 @@ _STRIP_INFO = """\
 strip_info: {strip_info}
 """
 _SCENARIOS = """\
-# Everything that a user does with it belongs in some scenario: what none of them runs is gone
-# from the trimmed engine. Add one by another file in that folder.
+# Put everything that your users do into some scenario: the trimmed engine lacks all code that none
+# of them runs. To add a scenario, add a file to this folder.
 scenarios: {scenarios}
 """
 _SCENARIO = """\

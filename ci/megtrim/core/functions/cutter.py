@@ -252,7 +252,7 @@ class _Cutter:
         if size_bytes := len(self._first) - self._tail.offset:
             at, tail = self._find_segment(self._tail.address)
             if tail.address != self._tail.address:
-                refuse("its tables have no segment of their own")
+                refuse("its tables are not in a separate segment")
             self._put(at, tail, range(tail.address, tail.address + size_bytes), size_bytes)
         if self._rows and self._rows in self._moved:
             at, rows = self._find_segment(self._rows.address, _UNWIND_ROWS)

@@ -181,7 +181,7 @@ def _place(file: str) -> str:
 class KeepRule(StrEnum):
     RAN = "ran in a scenario"
     REQUESTED = "trim.keep names it"
-    ENGINE = "the engine's list of what always stays names it"
+    ENGINE = "the engine's own list keeps it"
     REPORTS = "it reports errors"
     BY_VALUES = "whether it runs depends on values, such as addresses"
     SHARED = "other files import or export its name"

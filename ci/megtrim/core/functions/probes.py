@@ -145,7 +145,7 @@ def _marks(data: bytes, table: FunctionTable, source: str) -> bytes:
         raise InputError(msg, hint=_HINT)
     head = _head(table)
     if len(data) >= len(head) and not data.startswith(head):
-        msg = f"{source}: the record is of another program than this link"
+        msg = f"{source}: the record is from another program than this link"
         raise InputError(msg, hint=_HINT)
     expected = len(head) + len(_addresses(table))
     if len(data) != expected:

@@ -403,7 +403,7 @@ def find_files(path: Path, *, shown: str = "") -> tuple[str, ...]:
     shown = shown or str(path)
     found = kind_at(path)
     if not path.name:
-        msg = f"{shown}: found the root folder, expected one of its own for the keep set"
+        msg = f"{shown}: found the root folder, expected a separate folder for the keep set"
         raise InputError(msg)
     whole = path.with_name(path.name + _SUFFIX)
     if found == "":
@@ -421,7 +421,7 @@ def find_files(path: Path, *, shown: str = "") -> tuple[str, ...]:
         raise InputError(msg, hint=HINT)
     for name in names:
         if not _FILE.fullmatch(name):
-            msg = f"{shown}: found {name[:200]!r}, expected MODEL/SCENARIO@CLASS.json alone"
+            msg = f"{shown}: found {name[:200]!r}, expected only MODEL/SCENARIO@CLASS.json"
             raise InputError(msg, hint="remove it")
     return tuple(names)
 

@@ -67,7 +67,7 @@ def _hint_measure(budget: Budget) -> str:
     if budget.model is not None:
         return "a budget of a model needs its price: trim.prices: true"
     if budget.size == "aar":
-        return "an AAR holds the one shared library of a toolchain ndk, for reduced builds alone"
+        return "an AAR holds the one shared library of a toolchain ndk, for reduced builds only"
     if budget.size in {Measure.REST, Measure.DOWNLOAD}:
         return "only the reduced build of trim.level: deferred has a rest"
     return "this needs symbols: trim.level function, or a toolchain of clang or ndk"

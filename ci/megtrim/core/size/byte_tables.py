@@ -48,7 +48,7 @@ def leave_tables(
         try:
             found = break_down_file(folder / "bin" / name, named)
         except InputError as error:
-            console.warn(f"what is left out of {name} will not be known: {error.message}")
+            console.warn(f"the bytes left out of {name} will not be known: {error.message}")
             continue
         sizes[name, _PLAIN] = found.sizes.file_bytes
         tables[name, _PLAIN] = make_table(found.by_component(View.SYMBOL), most_bytes=_MOST_BYTES)

@@ -112,10 +112,10 @@ def find_prices(session: Session) -> tuple[PriceList, ...]:
             session.results.obtain(PROFILE_REFERENCES)
         if session.results.obtain(SHIPPED_REFERENCES) is None:
             return ()
-        session.services.console.note("finding what things cost")
+        session.services.console.note("finding prices")
         return tuple(map(make_price_list, open_artifacts(session)))
     except InputError as error:
-        session.services.console.warn(f"what models cost will not be known: {error.message}")
+        session.services.console.warn(f"the prices of models will not be known: {error.message}")
         return ()
 
 

@@ -215,7 +215,7 @@ def _measure(
             except InputError as error:
                 # A size that is within its budget does not depend on what its bytes are.
                 console = session.services.console
-                console.warn(f"what grew in {artifact} will not be known: {error.message}")
+                console.warn(f"the growth of {artifact} will not be explained: {error.message}")
     return parts, measured
 
 
@@ -237,7 +237,7 @@ def _find_existing(
             existing[artifact] = _list_existing(artifact, builds, now, plain.get(artifact), session)
         known = any(each.startswith(Measure.COMPONENT) for each in existing[artifact])
         if budget.component and not known:
-            msg = f"the budget {budget.id} is of nothing that {artifact} has"
+            msg = f"the budget {budget.id} limits something that {artifact} does not have"
             why = "whether it ever had it is not known: its plain build has no symbols"
             session.services.console.warn(f"{msg}; {why}")
     return existing

@@ -172,7 +172,7 @@ def settle(session: Session, folder: StageFolder) -> int:
         counts = _counts(now, previous)
         write_committed(path, now)
         session.services.console.say(
-            f"  wrote {path}: {counts}: commit it, it says what is kept and for whom"
+            f"  wrote {path}: {counts}: commit it; it lists the code to keep, and for whom"
         )
         return EXIT_PASS
     before = read_folder(path, shown=str(session.request.config.keep_set))
@@ -183,7 +183,7 @@ def settle(session: Session, folder: StageFolder) -> int:
         check = keep_set_check(before, now, session.request)
         session.services.console.warn(f"{path}: {check.detail}\n  {check.hint}")
     elif more != before and not writes:
-        session.services.console.warn(f"{path} lacks what is new: `megtrim trim` adds it")
+        session.services.console.warn(f"{path} lacks new entries: `megtrim trim` adds them")
     elif more != before:
         write_committed(path, more)
         session.services.console.say(f"  updated {path}: {_counts(more, before)}: commit it")
@@ -218,7 +218,7 @@ def keep_set_check(before: KeepSet, now: KeepSet, request: TrimRequest) -> Check
     # An automatic toolchain builds for another machine elsewhere: its list is not comparable here.
     by_link = CheckStatus.INCONCLUSIVE if config.toolchain.kind == "auto" else CheckStatus.FAIL
     status = CheckStatus.PASS
-    text = "the keep set holds all that was traced now"
+    text = "the keep set contains everything that was traced now"
     if links:
         status = by_link
         text = f"the keep set lists functions of another link: {links[0]}"

@@ -149,7 +149,7 @@ def generation_of(files: Collection[str], *, traces_modes: bool, root: str) -> G
     if present:
         both = " and ".join(sorted(signs[0] for signs in present))
         msg = f"{root} looks like two generations of MegEngine at once: it has {both}"
-        raise InputError(msg, hint="is it one release's checkout? `git status` there says more")
+        raise InputError(msg, hint="is it one release's checkout? `git status` there shows more")
     msg = f"{root} is not a MegEngine of a generation that megtrim knows: {_missing(files)}"
     raise InputError(msg, hint="engine.source must name a checkout of MegEngine 1.0 or newer")
 

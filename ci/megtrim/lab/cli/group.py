@@ -60,8 +60,8 @@ for command in (quarantine, restore):
 def list_devices(asked: DeviceSelector, with_facts: bool, as_json: bool) -> None:
     """Print every device with its state, and the reason for it.
 
-    Devices are those of the configuration and all phones that adb shows. A phone under several
-    addresses is one device. `free` means that no job holds it; `megtrim devices check` shows
+    The list has the devices of the configuration and all phones that adb shows. A phone with
+    several addresses is one device. `free` means that no job uses it; `megtrim devices check` shows
     whether it works.
     """
     stock = asked.stock()
@@ -119,7 +119,7 @@ def _draw_table(
 @examples("megtrim devices check", "megtrim devices check pixel-6 --json")
 @devices.command()
 @_names_argument
-@click.option("--no-wait", is_flag=True, help="Skip devices that a job holds.")
+@click.option("--no-wait", is_flag=True, help="Skip devices that a job uses.")
 @asking
 def check(asked: DeviceSelector, no_wait: bool, as_json: bool) -> int:
     """Check that devices answer, store files, and run programs with the exact exit status.
@@ -151,7 +151,7 @@ def recover(asked: DeviceSelector, as_json: bool) -> int:
     if asked.names and not machines:
         names = ", ".join(row.standing.name for row in chosen)
         msg = f"{names}: found no phone and no board, expected one to recover"
-        raise InputError(msg, hint="`megtrim devices list` shows what there is")
+        raise InputError(msg, hint="`megtrim devices list` shows all devices")
     fine = () if asked.names else (MachineState.FREE, MachineState.HELD)
     reports = [
         _check_machine(row, stock.room, partial(_recover_machine, row, pool))
@@ -333,8 +333,8 @@ def _restore(row: InventoryRow, room: PoolState, report: CheckReport) -> None:
 def clean(asked: DeviceSelector, attached: bool, as_json: bool) -> int:
     """End stray programs on phones, and remove all files that megtrim copied there.
 
-    Phones that a job holds are skipped. A phone that cannot be cleaned is put in quarantine. Exits
-    with 3 if no phone was cleaned and none is held.
+    Phones that a job uses are skipped. A phone that cannot be cleaned is put in quarantine. Exits
+    with 3 if no phone was cleaned and none is in use.
     """
     stock = asked.stock(configured=not attached)
     rows = []

@@ -71,7 +71,7 @@ class DeviceSelector(Value):
         if not found:
             wanted = f"class {self.cpu_class}" if self.cpu_class else "what was asked"
             msg = f"no device fits {wanted}"
-            raise InputError(msg, hint="`megtrim devices list` shows what there is")
+            raise InputError(msg, hint="`megtrim devices list` shows all devices")
         return found
 
     @property

@@ -139,7 +139,7 @@ def report_wait(what: str, shared: PoolState) -> Callable[[Sequence[Holder]], No
         if now_s - began_s >= timeouts.wait_s:
             waited = age(timedelta(seconds=timeouts.wait_s))
             msg = f"{what}: waited {waited} for a device that is held by {held}"
-            raise MachineBusy(msg, hint="`megtrim devices list` shows who holds which")
+            raise MachineBusy(msg, hint="`megtrim devices list` shows which job uses which")
         if now_s - said_s >= timeouts.say_every_s:
             said_s = now_s
             shared.say(f"waiting for {what}: held by {held}")

@@ -335,7 +335,7 @@ def _try_to_start(
         raise InfrastructureFailure(msg) from None
     except ValueError:
         # The system ends an argument at a NUL byte; half a surrogate pair cannot be encoded.
-        msg = f"{command.argv[0]} cannot be started: an argument holds a NUL byte"
+        msg = f"{command.argv[0]} cannot be started: an argument contains a NUL byte"
         raise InputError(msg, hint="take the NUL byte out of its arguments or variables") from None
 
 

@@ -51,7 +51,7 @@ _CHANGED = (
 _UNKNOWN = "this board's key is not known here: {compare}, then add the line to {known}"
 _REFUSED = (
     "the board refuses {key}: add its public half to ~/.ssh/authorized_keys of that user there;"
-    " it must be usable without a passphrase, and readable by you alone"
+    " it must be usable without a passphrase, and readable only by you"
 )
 _DISTRUST = (
     (re.compile(r"has changed and you have requested|IDENTIFICATION HAS CHANGED"), _CHANGED),

@@ -69,7 +69,8 @@ _REGION = re.compile(r"[A-Za-z_]\w*(?:<.*>)?", re.ASCII)
     "--crash",
     type=PATH,
     metavar="FILE",
-    help="Look up a crash: a tombstone, lines of logcat, what a crash reporter or debugger shows.",
+    help="Look up a crash: a tombstone, lines of logcat, or the output of a crash reporter or "
+    "debugger.",
 )
 @click.option("--address", metavar="0x…", help="Look up an address of the trimmed program.")
 @release_option
@@ -83,16 +84,16 @@ def explain(
     """Show which scenarios need THING, by which trace, and where it is in the engine's source.
 
     THING is `verdict`, the code of an error, or a model, scenario, tag, region or function of the
-    committed keep set. Of any other function, it says whether the newest trim has it, by which
-    rule, and who would call one that was left out. Instead of THING, a crash can be looked up in
-    the newest trim of the folder of results, or in a release, which needs neither results nor
-    configuration nor engine.
+    committed keep set. Of any other function, you see whether the newest trim has it, by which
+    rule, and who would call one that was left out. Instead of THING, you can look up a crash,
+    either in the newest trim of the folder of results or in a release. With a release, you need
+    neither results nor configuration nor engine.
     """
     if sum(each is not None for each in (thing, crash, address)) != 1:
         msg = "expected one of THING, --crash FILE and --address 0x…"
-        raise InputError(msg, hint="`megtrim explain --help` shows what can be asked")
+        raise InputError(msg, hint="`megtrim explain --help` lists the possible questions")
     if thing is not None and options.of_release is not None:
-        msg = "a release is asked about crashes alone: --release needs --crash or --address"
+        msg = "a release can only be asked about crashes: --release needs --crash or --address"
         raise click.UsageError(msg)
     if thing is not None:
         facts = _explain_thing(thing, options)
@@ -270,7 +271,7 @@ def _stranger(
         what = f"model, scenario, tag, region or function {thing!r}"
         every = (*known, *names.tags) if names else known
         msg = f"{path} and the engine's source know no {what}{suggest(thing, every)}"
-        raise InputError(msg, hint="`megtrim explain --help` shows what can be asked")
+        raise InputError(msg, hint="`megtrim explain --help` lists the possible questions")
     facts: dict[str, Any] = {"kept": "no: no scenario of the committed keep set runs it"}
     if trapped:
         facts = {"kept": f"no, and it is needed: {', '.join(trapped)} trapped without it"}

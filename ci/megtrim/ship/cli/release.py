@@ -72,11 +72,11 @@ def _write_aar(parts: Sequence[AarPart], file: Path) -> str:
 def export(options: Options, folder: Path) -> int:
     """Trim, and write programs, libraries, headers and a CMake package to FOLDER.
 
-    Next to them are the keep set, the configuration, licences, sizes, the report, and a README
-    that says what this can run. Nothing is written if the verdict is a failure.
+    Next to them are the keep set, the configuration, licences, sizes, the report, and a README that
+    lists what it can run. Nothing is written if the verdict is a failure.
 
-    Of a file with several toolchains, each has a folder of its name in FOLDER. Those for Android
-    that have a shared library are joined in FOLDER/MegEngineTrimmed.aar.
+    If the configuration has several toolchains, each gets its own folder in FOLDER. The shared
+    libraries for Android are joined in FOLDER/MegEngineTrimmed.aar.
     """
     session, status = trim_for_release(options, folder)
     return status or leave(collect_export(session), folder)
@@ -110,10 +110,11 @@ def leave(files: tuple[ReleaseFile, ...], path: Path) -> int:
 @click.option(
     "--draft",
     is_flag=True,
-    help="Devices elsewhere are to prove it: `megtrim release prove` makes it a release.",
+    help="Write a draft that devices elsewhere have to prove; `megtrim release prove` makes it"
+    " a release.",
 )
 def build(options: Options, release: Path, draft: bool) -> int:
-    """Trim, and write a RELEASE: the export, what it is made of and from, and SHA256SUMS.
+    """Trim, and write a RELEASE: the export, its bill of materials and provenance, and SHA256SUMS.
 
     It is a folder, or one file if its name ends with .tar.gz. Equal inputs give equal bytes, in
     any folder. Nothing is written unless every scenario passed.
@@ -146,15 +147,15 @@ def build(options: Options, release: Path, draft: bool) -> int:
     "--again",
     type=PATH,
     metavar="FOLDER",
-    help="A draft that was built from the same elsewhere: it must be equal.",
+    help="A draft that was built from the same inputs elsewhere; it must be equal.",
 )
 def prove(
     draft: Path, release: Path, verdict: Path, proofs: Path | None, again: Path | None
 ) -> int:
-    """Write the release that DRAFT becomes by what devices found elsewhere.
+    """Make DRAFT a release, with the evidence of devices elsewhere.
 
-    Nothing is written unless the draft is whole, equal to the one that was built again, and every
-    scenario passed on exactly its programs.
+    Nothing is written unless the draft is complete and equal to the one that was built again, and
+    every scenario passed on exactly its programs.
     """
     return leave(prove_release(draft, verdict, proofs=proofs, again=again), release)
 
@@ -168,8 +169,9 @@ def prove(
 def aar(file: Path, releases: tuple[Path, ...]) -> None:
     """Write one AAR with the libraries of several RELEASES, each of another ABI.
 
-    The releases, folders or .tar.gz, are verified first, and must be of one engine. Equal releases
-    give equal bytes, so whoever has them can check it by making it again.
+    The releases are folders or .tar.gz files. They are verified first, and must come from one
+    engine. Equal releases give equal bytes, so anyone who has them can check the AAR by making it
+    again.
     """
     parts = [_read_part(release) for release in releases]
     abis = _write_aar(parts, file)
@@ -183,7 +185,7 @@ def _read_part(release: Path) -> AarPart:
         files = list_released(folder, found.files)
         part = collect_part(contents, files)
         if part is None:
-            why = explain_missing(contents, files) or "it holds no shared library for Android"
+            why = explain_missing(contents, files) or "it has no shared library for Android"
             msg = f"{release} has nothing for an AAR: {why}"
             raise InputError(msg, hint="name releases of the toolchain ndk with a shared library")
     return part
@@ -220,7 +222,7 @@ def _read_digest(_context: click.Context, _option: click.Parameter, given: str |
     "--sha256",
     callback=_read_digest,
     metavar="DIGEST",
-    help="The sha256 of its SHA256SUMS, as the one who released it states it.",
+    help="The sha256 of its SHA256SUMS, as its makers published it.",
 )
 @click.option("--model", type=PATH, metavar="FILE", help="A model that it must be able to run.")
 @click.option(
@@ -229,7 +231,7 @@ def _read_digest(_context: click.Context, _option: click.Parameter, given: str |
     type=PATH,
     multiple=True,
     metavar="FILE",
-    help="A file that was taken back from a package: say which of the release it is.",
+    help="A file from a package; print which file of the release it is.",
 )
 @click.option(
     "--rebuild",
@@ -244,24 +246,26 @@ def verify(
     files: tuple[Path, ...],
     rebuild: bool,
 ) -> int:
-    """Check offline that the RELEASE, a folder or .tar.gz, is whole, unchanged and proven.
+    """Check offline that the RELEASE, a folder or .tar.gz, is complete, unchanged and proven.
 
-    What is damaged, missing, added, renamed or of another release is named, and so is each file of
-    which more could be false than can be compared. Without --sha256, a release that someone wrote
-    newly from end to end looks like any other.
+    Files that are damaged, missing, added, renamed or of another release are named, and so is each
+    file that cannot be compared completely. Without --sha256, a release that someone forged
+    completely looks like any other.
 
-    A FILE with the same bytes as a program, library or rest of the release is proven. One that was
-    stripped since is compared by what is loaded, and called stripped after the release.
+    A FILE with the same bytes as a program, library or companion file of the release is proven. If
+    it was stripped since, its loaded parts are compared, and it is called stripped after the
+    release.
 
-    With --rebuild it is built again from nothing, in the folder rebuilt of the results, and run,
-    as `megtrim release build` does; every file must have the same bytes, and there may be no other.
-    --device names another device to run it. The other options are for that build.
+    With --rebuild, the release is built again from nothing and run, as `megtrim release build`
+    does, in the folder rebuilt of the results. Every file must have the same bytes, and there may
+    be no other file. --device names another device to run it on. The other options are for that
+    build.
     """
     if options.device is not None and not rebuild:
-        msg = "--device proves what was built again: it needs --rebuild"
+        msg = "--device runs the release that was built again: it needs --rebuild"
         raise click.UsageError(msg)
     if options.reuse is not None and rebuild:
-        msg = "--reuse takes what was built before: it does not go with --rebuild"
+        msg = "--reuse takes earlier results, and cannot be combined with --rebuild"
         raise click.UsageError(msg)
     with open_release(release) as folder:
         found = check_release(folder, expected=sha256, model=model)

@@ -17,7 +17,7 @@ PROVEN = "proven: it has the same bytes"
 RELEASED = "as released, which is no proof: it has the same bytes"
 STRIPPED = "stripped after the release: what is loaded is the same"
 _CHANGED = "package the file of the release; where it has to be stripped, try llvm-strip"
-_UNKNOWN = "name a program, a library or a rest out of the package, and the release that it is of"
+_UNKNOWN = "name a program, a library or a companion file from the package, and its release"
 
 Read = Callable[[str], bytes]
 """Returns the content of a file of the release."""

@@ -45,9 +45,9 @@ _COMMIT_DIGITS = 12
 def history(selector: HistorySelector, since: date | None, scenario: str, as_json: bool) -> None:
     """Print each series of nights: its last time, and the nights that were slower or faster.
 
-    A change is what the comparison of a night with an earlier program decided. Another device, or
-    another version of the way megtrim measures, begins a new series. The exit status does not
-    depend on what is found.
+    A change is a night that is clearly slower or faster than an earlier program. Another device, or
+    a megtrim that measures in another way, begins a new series. The exit status does not depend on
+    the changes.
     """
     found = selector.read(RUN_FILES, since)
     series = make_series(found.entries, scenario=scenario)
@@ -66,7 +66,7 @@ def _text(found: History[HistoryRun], series: tuple[Series, ...]) -> str:
         lines.append(f"{each.key} on {each.device_name}: {_headline(each)}; {time}")
         lines += [f"    {_describe(change)}" for change in each.changes]
         if each.follows:
-            lines.append(f"    a series of its own: {each.follows}")
+            lines.append(f"    a separate series: {each.follows}")
     return "\n".join(lines)
 
 
@@ -131,12 +131,12 @@ def choose_runs(text: str, selector: HistorySelector) -> tuple[HistoryRun, ...]:
 @click.argument("files", nargs=-1, metavar="FILE...", required=True, type=PATH)
 @history_options
 def append(selector: HistorySelector, files: tuple[Path, ...]) -> None:
-    """Add runs to the history, each as a file of its own. Runs that it has are left as they are.
+    """Add runs to the history, each as a separate file. Runs that it already has are not changed.
 
     `megtrim perf run --runs DIR` writes them, and a nightly run next to its report.
 
-    A branch may be appended to by many jobs at once, and is made if there is none. Nothing of the
-    branch or of the project is executed.
+    Many jobs can append to a branch at once. If there is no such branch, it is created. No code of
+    the branch or of the project is executed.
     """
     runs = [load_run(path) for path in files]
     where = selector.append(runs)
@@ -158,9 +158,9 @@ _METHOD = "Ratios of medians; each interval combines those of both runs, which k
 def compare(selector: HistorySelector, first: str, second: str, as_json: bool) -> None:
     """Print times of B over those of A, with intervals.
 
-    A and B are each a run's id, a commit, a file, or a folder, whose newest commit counts. Rows
-    are compared on one device only. The interval says how sure the ratio is, as far as it can be
-    known without the samples of both runs.
+    A and B can each be the id of a run, a commit, a file, or a folder, of which the newest commit
+    counts. Only rows of the same device are compared. The interval shows how certain the ratio is,
+    as far as this is known without the samples of both runs.
     """
     found = compare_runs(choose_runs(first, selector), choose_runs(second, selector))
     if as_json:
@@ -182,7 +182,7 @@ def _show_ratios(found: Sequence[PerformanceRow]) -> str:
             rows.append((*names, *medians, f"{ratio.ratio:.3f}", interval))
     lines = align_columns(head, rows, head[:4]) if rows else ["no row of both to compare"]
     if rows:
-        lines += ["", f"{_METHOD} *: the interval does not hold 1."]
+        lines += ["", f"{_METHOD} *: the interval does not contain 1."]
     notes = {note for row in found for note in row.conditions}
     lines += [f"note: {note}" for note in sorted(notes)]
     for row in found:

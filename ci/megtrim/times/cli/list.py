@@ -56,7 +56,9 @@ DEFAULT_CONFIG = Path("megtrim.yaml")
     metavar="NAME",
     help="Only the experiment of this name; repeatable.",
 )
-@click.option("--all", "everything", is_flag=True, help="Also those that cannot run, and why.")
+@click.option(
+    "--all", "everything", is_flag=True, help="Also print those that cannot run, and why."
+)
 @json_option
 def list_experiments(
     config: Path | None,
@@ -65,10 +67,10 @@ def list_experiments(
     everything: bool,
     as_json: bool,
 ) -> None:
-    """Print the experiments, with what each needs, runs, makes and changes.
+    """Print the experiments: the needs, commands, files and effects of each.
 
-    With a configuration, those that no model can run with this engine, toolchain and machine are
-    left out; --all and --json say why. Nothing is built or run.
+    With a configuration, experiments that no model can run with this engine, toolchain and machine
+    are left out; --all and --json show them with the reason. Nothing is built or run.
     """
     experiments = find_experiments(names)
     if config is None and DEFAULT_CONFIG.exists():
@@ -83,7 +85,7 @@ def list_experiments(
     for experiment in shown:
         show("\n".join(_lines(experiment, found, width)))
     if hidden := len(experiments) - len(shown):
-        show(f"{count(hidden, 'more experiment')} cannot run here; --all says why")
+        show(f"{count(hidden, 'more experiment')} cannot run here; --all shows why")
     for note in found.notes:
         complain(note)
 

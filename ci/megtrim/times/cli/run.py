@@ -48,7 +48,7 @@ from megtrim.times.plan import TRIMMING, perf_tasks
 emulated_option = click.option(
     "--emulated",
     is_flag=True,
-    help="Measure on emulators, too, to try it out: their times say nothing about a device.",
+    help="Also measure on emulators, to try it out; their times tell you nothing about a device.",
 )
 
 
@@ -95,7 +95,8 @@ def expect_real_devices(scenarios: Iterable[Scenario], session: Session, *, emul
 @click.option(
     "--rounds",
     type=click.IntRange(FEWEST_ROUNDS, MOST_ROUNDS),
-    help="Pairs of processes at most, instead of perf.budget; a clear answer ends it earlier.",
+    help="Largest number of pairs of processes, instead of perf.budget; a clear answer ends it"
+    " earlier.",
 )
 @click.option(
     "--evidence",
@@ -110,8 +111,8 @@ def expect_real_devices(scenarios: Iterable[Scenario], session: Session, *, emul
     "--runs",
     type=PATH,
     metavar="DIR",
-    help="Write what is measured into this folder, for `megtrim perf append`: a file for each "
-    "device. It needs a commit.",
+    help="Write the measured times into this folder, a file for each device, for `megtrim perf"
+    " append`. Needs a commit.",
 )
 @again_option
 @emulated_option
@@ -127,9 +128,9 @@ def run(
 ) -> int:
     """Measure experiments against the baseline, in interleaved pairs of processes.
 
-    Builds what is needed, times each experiment of each scenario on its device until the answer
-    is clear or the budget ends, compares the outputs, and writes verdict and report. What is up to
-    date is not measured again; an interrupted run continues where it ended.
+    Builds the programs that it needs, measures each experiment of each scenario on its device until
+    the answer is clear or the budget ends, compares the outputs, and writes verdict and report.
+    Results that are up to date are not measured again; an interrupted run continues where it ended.
     """
     session = _narrow(open_session(options), experiments, scenarios, rounds)
     if folders:
@@ -163,8 +164,8 @@ def run(
 def _expect_commit(origin: Origin) -> None:
     if not origin.commit or origin.changed:
         found = "files that differ from the commit" if origin.commit else "no commit"
-        msg = f"--runs: found {found}, and a history says of which commit its times are"
-        raise InputError(msg, hint="commit the configuration and what it names")
+        msg = f"--runs: found {found}, but a history records the commit of its times"
+        raise InputError(msg, hint="commit the configuration and the files that it names")
 
 
 def _write_runs(verdict: Verdict | None, folder: Path, *, is_new: bool) -> None:

@@ -1,6 +1,6 @@
 """Series of nights, and their changes: nights whose comparison with an earlier program decided one.
 
-Another device, or another way of measuring, begins a series of its own: what it changes is no
+Another device, or another way of measuring, begins a separate series: what it changes is no
 change of the program. The times themselves decide nothing: an update or an old battery raises
 them, too. What counts is the paired comparison of each night, in one run, on one device.
 """

@@ -36,7 +36,7 @@ def test_a_scenario_has_the_device_of_its_class(tmp_path: Path) -> None:
 
     assert session.services.device(here).name == "here"
     assert session.services.device(big).name == "emulated"
-    with pytest.raises(InputError, match="no device stands for CPU class any"):
+    with pytest.raises(InputError, match="no device represents CPU class any"):
         replace(session.services, devices={}).device(here)
 
 

@@ -70,7 +70,7 @@ def test_the_first_page_says_where_to_start_and_how_it_ends(shell: Shell) -> Non
         (("trim", "--jobs", "0"), "Invalid value for '--jobs'"),
         (("init",), "found no model, expected at least one to trim for"),
         (("demo", "--device", "fridge"), "--device: found 'fridge', expected a device or a kind"),
-        (("trim", "--release", "r"), "--release names what a record is of: it needs --reached"),
+        (("trim", "--release", "r"), "--release names the release of a record: it needs --reached"),
         (("model", "show"), "Missing argument 'FILE'"),
         (("probe",), "Missing argument 'MODEL'"),
         (("verify", "--", "--cpu"), "Got unexpected extra argument"),
@@ -119,7 +119,7 @@ def raising(monkeypatch: pytest.MonkeyPatch, error: BaseException) -> None:
     )
 
 
-_STOPPED = "interrupted; what is finished is kept"
+_STOPPED = "interrupted; finished results are kept"
 
 
 @pytest.mark.parametrize(

@@ -136,7 +136,7 @@ def test_an_ending_before_the_verdict_is_shown(
     assert left(shell) == {}
     trim()
     before = left(shell)
-    lines = ("megtrim: out/final is what an earlier run left: this one has no verdict", str(error))
+    lines = ("megtrim: out/final is from an earlier run: this one has no verdict", str(error))
     trim(error=error).expect(status, *lines)
     assert {name: left(shell).get(name) for name in before} == before
     trim("--no-gate", error=error).expect(status, *lines)

@@ -169,7 +169,7 @@ def test_options_of_cmake_are_not_set_twice_and_left_alone(tmp_path: Path) -> No
 
     assert str(caught.value).endswith(
         "megtrim.yaml:2: engine.cmake.MGE_ENABLE_RTTI: found MGE_ENABLE_RTTI together with "
-        "trim.switches, expected the keys of trim alone"
+        "trim.switches, expected only the keys of trim"
     )
     config = load(tmp_path, switched("  level: region\n", "{MGE_ENABLE_RTTI: false}")).config
 

@@ -236,7 +236,7 @@ def test_a_record_of_another_link_is_refused() -> None:
         replace(RECORDED, functions=(replace(first, address=first.address - 4), *rest)),
         replace(RECORDED, machine="x86_64"),
     ):
-        with pytest.raises(InputError, match="r: the record is of another program"):
+        with pytest.raises(InputError, match="r: the record is from another program"):
             probes.parse_record(WHOLE_RECORD, other, source="r")
 
 

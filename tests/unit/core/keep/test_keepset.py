@@ -646,7 +646,7 @@ def test_a_strange_file_is_named(tmp_path: Path, name: str) -> None:
     (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
     (tmp_path / name).touch()
 
-    said = f"megtrim/keepset: found {name!r}, expected MODEL/SCENARIO@CLASS.json alone"
+    said = f"megtrim/keepset: found {name!r}, expected only MODEL/SCENARIO@CLASS.json"
     with pytest.raises(InputError, match=rf"^{re.escape(said)}(\n|$)"):
         read_folder(tmp_path, shown="megtrim/keepset")
 

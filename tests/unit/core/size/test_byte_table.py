@@ -270,7 +270,7 @@ def test_a_link_that_the_machine_ended_ends_the_build(tmp_path: Path) -> None:
     ("options", "said"),
     [
         ({"symbols": False}, ""),
-        ({"damage": b"\x7fELF"}, "what is left out of app will not be known"),
+        ({"damage": b"\x7fELF"}, "the bytes left out of app will not be known"),
         (
             {
                 "symbols": False,

@@ -181,4 +181,4 @@ def test_each_file_has_its_prices_or_a_warning(monkeypatch: pytest.MonkeyPatch) 
 
     monkeypatch.setattr(pricing, "open_artifacts", refuse)
     assert find_prices(ask(warnings=warnings)) == ()
-    assert warnings == ["what models cost will not be known: no relocations"]
+    assert warnings == ["the prices of models will not be known: no relocations"]

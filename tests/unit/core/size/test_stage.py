@@ -338,7 +338,7 @@ def test_symbols_that_are_not_known_break_no_size_check(
     now.results.done[REDUCED] = named(tmp_path / "other", 1000, twin_size=twin_size)
 
     assert weigh(now, task).exit_code == 0
-    assert "what grew in load_and_run will not be known" in said.getvalue()
+    assert "the growth of load_and_run will not be explained" in said.getvalue()
     assert "parts" not in read_sizes(now)
 
 

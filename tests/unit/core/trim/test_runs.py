@@ -311,7 +311,10 @@ def test_a_program_without_words_has_none_recorded(
 
 @pytest.mark.parametrize(
     ("companions", "hint"),
-    [((), "run on the plain build?"), (("lib.so",), "leave SIGTRAP to what it loads?")],
+    [
+        ((), "run on the plain build?"),
+        (("lib.so",), "leave SIGTRAP to the libraries that it loads?"),
+    ],
 )
 def test_who_may_have_taken_the_signal(
     tmp_path: Path, companions: tuple[str, ...], hint: str

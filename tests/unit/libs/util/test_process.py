@@ -99,8 +99,8 @@ def test_environment_and_folder_are_given(processes: ProcessRunner, tmp_path: Pa
         (["./program"], {"cwd": "."}, InfrastructureFailure, "be started: Exec format error"),
         (["true"], {"stdin": "gone"}, InfrastructureFailure, "gone cannot be read"),
         (["true"], {"stdout_to": "gone/x"}, InfrastructureFailure, "x cannot be written"),
-        (["echo", "a\0b"], {}, InputError, "an argument holds a NUL byte"),
-        (["echo", "a\ud800b"], {}, InputError, "an argument holds a NUL byte"),
+        (["echo", "a\0b"], {}, InputError, "an argument contains a NUL byte"),
+        (["echo", "a\ud800b"], {}, InputError, "an argument contains a NUL byte"),
     ],
     ids=[
         "missing",

@@ -185,7 +185,7 @@ def test_it_joins_the_libraries_of_releases(shell: Shell) -> None:
     ("release", "status", "said"),
     [
         ("damaged", 1, "lib/libengine.so was changed"),
-        ("linux", 2, "linux has nothing for an AAR: it holds no shared library for Android"),
+        ("linux", 2, "linux has nothing for an AAR: it has no shared library for Android"),
     ],
 )
 def test_another_release_is_refused(shell: Shell, release: str, status: int, said: str) -> None:
@@ -291,7 +291,7 @@ def test_other_bytes_are_a_failure(shell: Shell, monkeypatch: pytest.MonkeyPatch
         # It would be compared with itself.
         (
             ("camera-1.4", "--rebuild", "--reuse", "megtrim-out"),
-            "--reuse takes what was built before",
+            "--reuse takes earlier results",
         ),
         # A script whose variable is not set would verify anything.
         *(

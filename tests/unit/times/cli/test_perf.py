@@ -122,7 +122,7 @@ def test_what_cannot_run_is_listed_on_demand(shell: Shell) -> None:
 
     assert "layout-online" in hidden
     assert "baseline" not in hidden
-    assert here.endswith(f"\n{len(hidden)} more experiments cannot run here; --all says why\n")
+    assert here.endswith(f"\n{len(hidden)} more experiments cannot run here; --all shows why\n")
     assert all(f"\n{each.name} " in f"\n{everything}" for each in EXPERIMENTS)
     assert "--all" not in everything
 

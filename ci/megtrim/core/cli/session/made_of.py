@@ -55,7 +55,7 @@ def gather(
         else:
             gathered.add_tree(tree)
     if options.reached:
-        gathered.outside.append("it kept what --reached names, which no commit says")
+        gathered.outside.append("it kept functions that --reached names, which no commit records")
     return MadeOf(
         # An origin names it in full only once it is committed.
         config=_name_below(top, loaded.folder, options.config.name) or origin.config,

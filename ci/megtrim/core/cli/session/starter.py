@@ -107,7 +107,7 @@ def plan_models(models: Sequence[Path], config: Path) -> StarterFiles:
         taken=[model.name for model in loaded.config.models],
     )
     texts = {base / name: text for name, text in described.items()}
-    missing = find_missing(texts, hint="rename the model's file, or remove what is there")
+    missing = find_missing(texts, hint="rename the model's file, or remove the existing one")
     missing |= _plan_schemas(base)
     wrote = (f"wrote {os.path.relpath(path)}" for path in missing)
     lines = (*_describe_inputs(facts, inputs), *wrote)

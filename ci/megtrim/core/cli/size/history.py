@@ -53,7 +53,7 @@ _MOST_BARS = 60
     type=click.IntRange(min=0),
     default=30,
     show_default=True,
-    help="Commits that the table shows; 0: all. What is summed up is of all.",
+    help="Commits that the table shows; 0 shows all. Totals always cover all commits.",
 )
 @json_option
 def history(
@@ -66,8 +66,8 @@ def history(
 ) -> None:
     """Print the size of each artifact at each commit, and what changed it most.
 
-    The sizes are those of the history, a folder or a branch. Each configuration has a table of its
-    own. Budgets are those of the configurations in the checkout, if it has them.
+    The sizes come from the history, which is a folder or a branch. Each configuration has its own
+    table. Budgets come from the configurations in the checkout, if it has them.
     """
     stored = selector.read(SIZE_FILES, since)
     configs = {entry.config for entry in stored.entries}

@@ -32,20 +32,21 @@ _BRIEFLY = (PriceKind.MODEL, PriceKind.OPERATOR, PriceKind.FUNCTION)
     "--by",
     type=click.Choice([kind.value for kind in PriceKind]),
     multiple=True,
-    help="A table of these; repeatable. By default: model, operator and function.",
+    help="Print a table of these; repeatable. Default: model, operator and function.",
 )
 @program_option
 @json_option
 def prices(options: Options, top: int, by: tuple[str, ...], program: str | None) -> None:
     """Show what each model, scenario, operator and function costs.
 
-    A price is what would go from the trimmed program if the thing left and all others stayed. What
-    several share is in the price of none. A model also has a size alone: of a program trimmed for
-    it only. Prices are attributed, by what refers to what, in seconds.
+    The price of something is the number of bytes that would go from the trimmed program if it were
+    removed and all others stayed. Code that several share is in the price of none of them. A model
+    also has a size `alone`, that of a program trimmed only for it. Prices are found by following
+    references, which takes seconds.
 
-    The trimmed program is linked once more for it, and so is the profile build, which shows where
-    regions are; without a profile build, the code of regions is in no price. A function is shown
-    with its own bytes, and with all that would go with it.
+    For this, the trimmed program is linked once more, and so is the profile build, which shows
+    where regions are. Without a profile build, no price includes the code of regions. A function is
+    shown with its own bytes, and with all bytes that would go with it.
     """
     found = make_price_list(open_trim(options).open_priced(program))
     if options.as_json:

@@ -35,7 +35,7 @@ top_option = click.option(
     type=click.IntRange(1, 10_000),
     default=15,
     show_default=True,
-    help="Rows of a table; the rest is one row.",
+    help="Rows of a table; all others share one row.",
 )
 
 
@@ -110,7 +110,7 @@ _BRIEFLY = (View.SECTION, View.COMPONENT, View.SYMBOL)
     "--by",
     type=click.Choice([each.value for each in View]),
     multiple=True,
-    help="A table by this; repeatable. By default: section, component and symbol.",
+    help="Print a table by this; repeatable. Default: section, component and symbol.",
 )
 @top_option
 @deflate_option
@@ -126,9 +126,9 @@ def show_file(
 ) -> None:
     """Show what each byte of a program, library or archive is.
 
-    Every table adds up to the file: headers, padding, relocations, unwind tables and what nothing
-    explains have rows of their own. The linker's map is the best source of names; without it, the
-    symbols of the file or of its unstripped twin are.
+    Every table adds up to the file: headers, padding, relocations, unwind tables and unexplained
+    bytes have their own rows. The linker's map is the best source of names; without it, the symbols
+    of the file or of its unstripped twin are used.
     """
     found = read_breakdown(file, link_map, twin, deflate=deflate)
     views = tuple(map(View, by))
@@ -197,9 +197,9 @@ def diff(
 ) -> None:
     """Show what grew and what shrank from file A to file B.
 
-    The changes add up exactly. Instances of a template count together, so one that moved to
-    another file or got other arguments is no change; what went and came with the same size, in one
-    component, is shown as renamed.
+    The changes add up exactly. Instances of a template count together, so an instance that moved to
+    another file or got other arguments is no change. If a symbol disappeared and another one of the
+    same size appeared in the same component, it is shown as renamed.
     """
     before = read_breakdown(first, map_a, twin_a, deflate=deflate)
     after = read_breakdown(second, map_b, twin_b, deflate=deflate)

@@ -62,9 +62,9 @@ _MOST_RULES = 50
 
 
 program_option = click.option(
-    "--program", metavar="NAME", help="The program; without, the first that is trimmed."
+    "--program", metavar="NAME", help="The program. Default: the first one that is trimmed."
 )
-_HINT = "trim first: its results are what is asked about"
+_HINT = "trim first: the question is about its results"
 
 
 class TrimResults(Value):
@@ -74,7 +74,7 @@ class TrimResults(Value):
         """Make the links now if they are not there yet. ``program``: None for the first."""
         made = self.session.results.expect(task_id)
         chosen = choose_program(program, made.result_as(ReferencesResult).programs)
-        self.session.services.console.note(f"reading what refers to what in {chosen}")
+        self.session.services.console.note(f"reading the references in {chosen}")
         return chosen, references.read_program(chosen, made)
 
     def open_priced(self, program: str | None) -> PricedArtifact:
@@ -129,7 +129,9 @@ def open_trim(options: Options, needs: Sequence[str] = (REDUCED,)) -> TrimResult
 @quick_option
 @top_option
 @program_option
-@click.option("--file", type=PATH, help="Look in this file, whatever made it; no configuration.")
+@click.option(
+    "--file", type=PATH, help="Look in this file, whatever built it; needs no configuration."
+)
 @click.option("--map", "link_map", type=PATH, help="The linker's map of that file.")
 @json_option
 @click.argument("thing")
@@ -143,17 +145,17 @@ def why(
 ) -> None:
     """Show why THING is in the trimmed program, what it costs, and what would go with it.
 
-    THING is a function or variable, by its linkage name or as in the source; all overloads or
-    instances of a template are one. Or it is a component, an object or archive, or a section. The
-    shortest chain of references leads to it from what always stays; where functions are trimmed,
-    the rule that keeps it is shown, too. Or it is a region, a tag or an operator by its whole name:
-    then the scenarios that ran it are shown, or the models whose operator lists have it.
+    THING can be a function or variable, by its linkage name or as in the source; all overloads or
+    instances of a template count as one. It can also be a component, an object or archive, or a
+    section. You see the shortest chain of references to it from something that always stays, and if
+    functions are trimmed, the rule that keeps it. If THING is the whole name of a region, a tag or
+    an operator, you see the scenarios that ran it, or the models that have it.
 
-    Of a function that was left out or deferred, the size before the trim is shown, and what would
-    call it.
+    Of a function that was left out or deferred, you see the size that it had before the trim, and
+    the functions that would call it.
 
-    The trimmed program is linked once more for it, which takes seconds. A file of your own
-    is best linked with `-Wl,--emit-relocs`.
+    For this, the trimmed program is linked once more, which takes seconds. If you ask about your
+    own file, link it with `-Wl,--emit-relocs`.
     """
     trim = None
     if file is not None:
@@ -201,7 +203,7 @@ def _make_error(thing: str, name: str, trim: TrimResults | None) -> InputError:
         regions = (*kept, *list_held_regions(trim.session.results))
         known = [word for region in regions for word in (region.tag, str(region))]
     msg = f"{name} has nothing that is called {thing!r}{suggest(thing, known)}"
-    return InputError(msg, hint="`megtrim size show FILE --by symbol` lists what a file has")
+    return InputError(msg, hint="`megtrim size show FILE --by symbol` lists the symbols of a file")
 
 
 def _explain(

@@ -144,7 +144,7 @@ def warn_of_libraries(session: Session) -> Iterator[str]:
     trimmed = linked_again(session)
     for name in config.artifacts:
         if name.endswith(".so") and name not in trimmed:
-            level = "not trimmed" if trims_plain_build(config) else "trimmed by regions alone"
+            level = "not trimmed" if trims_plain_build(config) else "trimmed only by regions"
             yield f"{name} is {level}: no scenario runs an application with `library: shared`"
 
 

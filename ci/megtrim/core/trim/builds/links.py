@@ -210,7 +210,7 @@ def find_hidden(target: str, session: Session) -> tuple[str, ...]:
         if not found:
             where = loaded.describe("trim", "exports", at)
             msg = f"{where}: {target} exports nothing like {text!r}"
-            hint = "an application that loads it while it runs imports nothing: list what it calls"
+            hint = "an application that loads it by dlopen imports nothing: list what it looks up"
             raise InputError(msg, hint=hint)
         kept.update(found)
     for name, needed in imported.items():

@@ -84,7 +84,7 @@ def inputs(session: Session, wanted: BuildSpec) -> dict[str, str]:
 
 def way_of(wanted: BuildSpec) -> str:
     if wanted.script is None:
-        return "a direct CMake call: the engine's own script is used for Android alone"
+        return "a direct CMake call: the engine's own script is used only for Android"
     return f"{' '.join((wanted.script.path, *wanted.script.arguments))}: {wanted.script.why}"
 
 

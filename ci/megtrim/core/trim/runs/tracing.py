@@ -30,7 +30,8 @@ _UNKNOWN_FLAG = "--no-such-flag"
 _UNTRIMMED = "the model, its arguments or its inputs do not work untrimmed"
 _ON_PLAIN = "does the scenario run on the plain build?"
 _OF_LIBRARY = (
-    "does the scenario run on the plain build, and does its program leave SIGTRAP to what it loads?"
+    "does the scenario run on the plain build, and does its program leave SIGTRAP to the libraries "
+    "that it loads?"
 )
 _LONG = "a-name-that-no-short-string-holds-"
 FORM = "3"
@@ -42,7 +43,7 @@ def search(scenario: str, spec: RunSpec, lease: Lease, note: Note) -> tuple[byte
     found = _run_checked(scenario, spec, lease, note, f"the {Variant.PLAIN} build", _UNTRIMMED)
     if not found.cache:
         msg = f"{scenario}: the search ended well and left no algorithm cache"
-        raise ProductFailure(msg, hint="does the model hold an operator with several algorithms?")
+        raise ProductFailure(msg, hint="does the model have an operator with several algorithms?")
     return found.cache, found.run
 
 

@@ -81,7 +81,7 @@ def _flag(name: str, value: str | None, rest: list[str], dialect: Dialect, sourc
         return Flag(name, None)
     if not rest:
         msg = f"{source}: the flag {_spell_flag(name)} has no value"
-        raise InputError(msg, hint="write the value after it as an argument of its own")
+        raise InputError(msg, hint="write the value after it as a separate argument")
     return Flag(name, rest.pop())
 
 

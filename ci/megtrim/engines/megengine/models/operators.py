@@ -115,7 +115,7 @@ def check_covers(
         raise InputError(msg, hint=hint)
     if declared.hash and actual.hash and declared.hash != actual.hash:
         hashes = f"graph hash {declared.hash} is not that of {model} ({actual.hash})"
-        return (f"{source}: {hashes}; all operators are covered, so this alone does no harm",)
+        return (f"{source}: {hashes}; all operators are covered, so this does no harm by itself",)
     return ()
 
 

@@ -48,7 +48,8 @@ def proofs_option(command: Callable[..., Any]) -> Callable[..., Any]:
         "--proofs",
         type=PATH,
         metavar="FILE",
-        help="Proofs of an earlier run; what they cover is not run again. The file may be missing.",
+        help="Proofs of an earlier run; scenarios that they cover are not run again. The file "
+        "may be missing.",
     )(command)
 
 

@@ -43,7 +43,7 @@ _OF_A_FORK = "A fork decides what its run reports: look at what it changes in `.
     more=needs_token("actions: read, pull-requests: write"),
 )
 @click.command("publish-fork")
-@config_path_option("each has a comment of its own")
+@config_path_option("each has its own comment")
 @click.option(
     "--workflow",
     default="megtrim.yml",

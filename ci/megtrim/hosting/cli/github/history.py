@@ -272,7 +272,7 @@ def _append(
     + needs_token("contents: read, issues: read"),
 )
 @click.command()
-@config_path_option("each has issues of its own")
+@config_path_option("each has its own issues")
 @_history_option
 def base(config: str, history: Path) -> int:
     """Print the commit that a night of performance is compared with.
@@ -311,7 +311,7 @@ def _choose_ancestor(api: Api, event: Event, commits: tuple[str, ...]) -> str:
 )
 @click.command("regression-issues")
 @click.argument("report", type=PATH)
-@config_path_option("each has issues of its own")
+@config_path_option("each has its own issues")
 @_history_option
 @_base_option
 @artifact_option

@@ -88,7 +88,7 @@ def _number(_context: click.Context, _option: click.Parameter, value: str) -> in
 )
 @click.command()
 @click.argument("report", type=PATH)
-@config_path_option("each has a comment of its own")
+@config_path_option("each has its own comment")
 @click.option(
     "--pull-request",
     default="",

@@ -297,7 +297,7 @@ def _guard_tree(tree: WorkTree) -> Iterator[None]:
         if source_copy.is_whole(tree.source) and driver.is_started(tree):
             raise
         msg = f"{tree.root} was removed or unmounted during the build"
-        hint = "leave the folder of results alone while megtrim works, and run it again"
+        hint = "do not change the folder of results while megtrim works, and run it again"
         raise InfrastructureFailure(msg, hint=hint) from None
 
 

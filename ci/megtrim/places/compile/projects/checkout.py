@@ -157,7 +157,7 @@ class _Git:
         output = self._ask(*arguments)
         if output is None:
             msg = f"git {arguments[0]} failed in {self._root}"
-            raise InputError(msg, hint="is the checkout complete? `git status` there says more")
+            raise InputError(msg, hint="is the checkout complete? `git status` there shows more")
         return [name for name in output.split("\0") if name]
 
     def _ask(self, *arguments: str) -> str | None:

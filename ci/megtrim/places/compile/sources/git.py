@@ -234,7 +234,7 @@ class SourceRepository:
         if not outcome.ok:
             said = (outcome.stderr.strip().splitlines() or ["no message"])[-1]
             msg = f"git {arguments[0]} failed in {self.folder}: {said[:300]}"
-            raise InputError(msg, hint="is the checkout complete? `git status` there says more")
+            raise InputError(msg, hint="is the checkout complete? `git status` there shows more")
         return outcome.stdout
 
     def _run(

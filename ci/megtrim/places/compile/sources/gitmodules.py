@@ -94,7 +94,7 @@ def parse_gitmodules(text: str, *, shown: str) -> tuple[Submodule, ...]:
     for first, second in pairwise(by_path):
         if second.path.is_relative_to(first.path):
             msg = f"{second.place}: found a path within the submodule of {first.place}"
-            raise InputError(msg, hint="a submodule has a path of its own")
+            raise InputError(msg, hint="a submodule has its own path")
     return tuple(by_path)
 
 

@@ -81,7 +81,7 @@ SEARCHES = (
 AS_IT_IS = "--committed uses the keep set as it is: leave out --accept and --traces\n"
 TWO_WAYS = "--quick records which functions run: it cannot be combined with --committed\n"
 UNTOUCHED = "--quick does not touch the committed keep set: leave out --accept and --traces\n"
-IDLE = "--quick trims the plain build by functions alone: there is nothing to do for {}\n"
+IDLE = "--quick trims the plain build only by functions: there is nothing to do for {}\n"
 FROM_PLAIN = (
     "megtrim.yaml: trim.base is plain, so nothing is traced\n"
     "  record what runs: megtrim stage functions --config megtrim.yaml\n"

@@ -260,7 +260,7 @@ def test_what_the_field_reached_is_of_no_commit(team: Team) -> None:
     team.reached = (Path("field.txt"),)
     team.trim(300)
 
-    with pytest.raises(InputError, match="it kept what --reached names"):
+    with pytest.raises(InputError, match="it kept functions that --reached names"):
         team.find("main")
 
 
@@ -416,7 +416,7 @@ def test_a_pass_whose_files_are_not_known_is_none_of_any_commit(team: Team, text
     team.trim(300)
     write(team.out / "passes/00000001.made-of.json", text)
 
-    with pytest.raises(InputError, match="it is not known what it was made of"):
+    with pytest.raises(InputError, match="its inputs are not known"):
         team.find("main")
 
 
@@ -424,5 +424,5 @@ def test_the_passes_of_an_earlier_megtrim_are_of_no_commit(team: Team) -> None:
     team.trim(300)
     (team.out / "passes/00000001.json").rename(team.out / "last-pass.json")
 
-    with pytest.raises(InputError, match="it is not known what it was made of"):
+    with pytest.raises(InputError, match="its inputs are not known"):
         team.find("main")

@@ -111,7 +111,7 @@ def test_a_build_that_fails_frees_its_tree(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("script", "way"),
     [
-        (None, "a direct CMake call: the engine's own script is used for Android alone"),
+        (None, "a direct CMake call: the engine's own script is used only for Android"),
         (
             BuildScript(path="build.sh", arguments=("-a", "arm64"), why="the recipe", build="b"),
             "build.sh -a arm64: the recipe",

@@ -317,7 +317,7 @@ def test_what_is_trimmed_by_functions(tmp_path: Path) -> None:
     assert applications.users(LIBRARY, made) == ("served",)
     assert applications.users("classify", made) == ()
     (warned,) = applications.warn_of_libraries(made)
-    assert warned.startswith("libother.so is trimmed by regions alone: no scenario runs an app")
+    assert warned.startswith("libother.so is trimmed only by regions: no scenario runs an app")
 
 
 @pytest.mark.parametrize(

@@ -287,7 +287,7 @@ def test_json_without_something_is_refused(actual: OperatorInfo, lacking: str) -
 def test_another_hash_is_a_warning(declared: int | None, actual: int | None, warns: bool) -> None:
     warning = (
         "net.json: graph hash 4 is not that of net.mge (5); "
-        "all operators are covered, so this alone does no harm"
+        "all operators are covered, so this does no harm by itself"
     )
     first = info(graph_hash=declared)
     second = info(graph_hash=actual)

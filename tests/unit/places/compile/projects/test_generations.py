@@ -95,7 +95,7 @@ LIST = "CMakeLists.txt"
                 "{root} looks like two generations of MegEngine at once: it has "
                 "lite/load_and_run/CMakeLists.txt and sdk/load-and-run/CMakeLists.txt"
             ),
-            "is it one release's checkout? `git status` there says more",
+            "is it one release's checkout? `git status` there shows more",
         ),
         # 0.6 has the older one's folder, and none of the switches: refused before a build.
         *(
