@@ -70,8 +70,10 @@ Judges = Callable[[str], tuple[Work, Work]]
 
 def build(folder: Path, extra: int, compiler: str = "aarch64-linux-gnu-gcc") -> Path:
     program = folder / f"{compiler}-{extra}"
-    defined = (f"-DEXTRA={extra}L", *(() if extra > EXTRA else ("-DRESOLVER",)))
-    argv = (compiler, "-O1", "-w", "-pthread", "-static", *defined, "-o", str(program), str(HIDES))
+    argv = [compiler, "-O1", "-w", "-pthread", "-static", f"-DEXTRA={extra}L"]
+    if extra <= EXTRA:
+        argv.append("-DRESOLVER")
+    argv += ["-o", str(program), str(HIDES)]
     ProcessRunner(os.environ).capture(*argv)
     return program
 

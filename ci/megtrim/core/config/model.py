@@ -132,10 +132,20 @@ class EngineConfig(ConfigSection):
     """Further CMake options: NAME: value; true and false become ON and OFF."""
 
 
+ToolchainKind = Literal[
+    "auto",
+    "zig",
+    "clang-linux-arm64",
+    "clang-linux-armhf",
+    "ndk",
+    "host",
+]
+
+
 class ToolchainConfig(ConfigSection):
     """The compiler that builds the engine."""
 
-    kind: Literal["auto", "zig", "clang-linux-arm64", "clang-linux-armhf", "ndk", "host"] = "auto"
+    kind: ToolchainKind = "auto"
     """auto: clang-linux-arm64 if the machine has it, otherwise zig, otherwise host; without qemu,
     it builds for this machine. ndk: for Android, with the NDK that ANDROID_NDK_ROOT names."""
     prefer: Literal["zig"] | None = None
