@@ -7,7 +7,8 @@ from typing import Any
 
 from megtrim.core.build_spec import LOWEST_API, MINIMUM_SIZE, Variant
 from megtrim.core.config.device import KINDS_OF_KEY, PATH_KEYS
-from megtrim.core.config.model import Budget, Config
+from megtrim.core.config.limits import Budget
+from megtrim.core.config.model import Config
 from megtrim.core.config.references import (
     COMPILED,
     FUNCTION_KEYS,

@@ -7,11 +7,11 @@ from typing import NamedTuple
 from megtrim.core.build_spec import LOADED_FROM, LOWEST_API, MINIMUM_SIZE, Relocations, Variant
 from megtrim.core.config.device import EMULATED, KINDS_OF_KEY, PATH_KEYS, DeviceConfig, is_on_runner
 from megtrim.core.config.document import Document
+from megtrim.core.config.limits import Budget
 from megtrim.core.config.model import (
     MINIMUM_SIZE_OPTION,
     OPTIONS,
     Application,
-    Budget,
     Config,
     ScenarioConfig,
 )
