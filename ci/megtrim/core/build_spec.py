@@ -243,6 +243,8 @@ class BuildSpec(Value):
     """For the engine's own links only; applications are linked without them."""
     source_options: SourceOptions | None = None
     script: BuildScript | None = None
+    commands: tuple[tuple[str, ...], ...] = ()
+    """The project's own, in place of CMake; empty: CMake builds."""
     overrides: tuple[tuple[str, str], ...] = ()
     """In the shadow tree: path and text."""
     include: tuple[tuple[str, str], ...] = ()
