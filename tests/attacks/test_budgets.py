@@ -10,7 +10,7 @@ import pytest
 
 from attacks.arena import ARTIFACT, Arena
 from megtrim.core.checks.statuses import CheckStatus
-from megtrim.core.config.model import Budget
+from megtrim.core.config.limits import Budget
 from megtrim.core.config.problems import ConfigError
 from megtrim.core.size.baseline import dump_sizes
 from megtrim.core.size.budgets import Baseline, Measured, check

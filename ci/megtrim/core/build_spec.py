@@ -234,6 +234,8 @@ class SourceOptions(Value):
 class BuildSpec(Value):
     variant: Variant
     targets: tuple[str, ...]
+    folder: str | None = None
+    """Of its CMakeLists.txt in the tree, which is a project of any kind; None: an engine's own."""
     options: tuple[tuple[str, str], ...]
     places: tuple[tuple[str, str], ...] = field(default=(), compare=False, repr=False)
     """Entries that a person asks for, and where, ``FILE:LINE: KEY``: CMake must use them."""

@@ -13,7 +13,7 @@ from megtrim.core.build_spec import (
     Toolchain,
     Variant,
 )
-from megtrim.engines import sample
+from megtrim.engines import cmake, sample
 from megtrim.engines.megengine import engine, generations
 from megtrim.engines.megengine.load_and_run.dialects import Dialect
 from megtrim.engines.megengine.regions.header import Scopes
@@ -64,6 +64,7 @@ class Engine(Protocol):
 KINDS: Mapping[str, Callable[[Path, ProcessRunner, Path], Engine]] = {
     "megengine": engine.MegEngine,
     "sample": sample.SampleEngine,
+    "cmake": cmake.CMakeProject,
 }
 SUBMODULES: Mapping[str, Callable[[Collection[str], Collection[str]], tuple[str, ...]]] = {
     "megengine": generations.needed_submodules

@@ -7,16 +7,17 @@ from typing import Any
 
 from megtrim.core.build_spec import LOWEST_API, MINIMUM_SIZE, Variant
 from megtrim.core.config.device import KINDS_OF_KEY, PATH_KEYS
-from megtrim.core.config.model import Budget, Config
+from megtrim.core.config.limits import Budget
+from megtrim.core.config.model import Config
 from megtrim.core.config.references import (
     COMPILED,
     FUNCTION_KEYS,
     KINDS_OF_TOOLCHAIN_KEY,
     OF_ONE,
     OF_TRIMMED,
-    OWN_ARGUMENTS,
     PARTS,
 )
+from megtrim.core.config.run_checks import OWN_ARGUMENTS
 from megtrim.core.config.value_types import Limit, Requirement
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"

@@ -19,7 +19,7 @@ from megtrim.core.config.config_id import split
 from megtrim.core.config.device import BoardAccess, DeviceSettings, PowerPort, is_on_runner
 from megtrim.core.config.document import LARGEST_FILE_BYTES, Document, MarkedDict, parse_document
 from megtrim.core.config.items import choose_toolchain, expand_threads, read_items, toolchain_names
-from megtrim.core.config.model import Config
+from megtrim.core.config.model import CMAKE, DEFAULT_LEVEL_OF_CMAKE, Config
 from megtrim.core.config.problems import (
     ConfigError,
     KeyPath,
@@ -64,11 +64,15 @@ _EXPECTED: Mapping[str, str] = {
 Section = TypeVar("Section", bound=ConfigSection)
 
 
+_SOURCES = {"megengine": "a MegEngine checkout", CMAKE: "a CMake project"}
+"""By kind: what source must name."""
+
+
 def find_missing_files(config: Config, document: Document, folder: Path) -> Iterator[Problem]:
     engine: KeyPath = ("engine", "source")
-    if config.engine.source is None and config.engine.kind == "megengine":
-        expected = "the folder of a MegEngine checkout (or --engine PATH)"
-        yield document.problem(engine, "nothing", expected)
+    needed = _SOURCES.get(config.engine.kind)
+    if config.engine.source is None and needed:
+        yield document.problem(engine, "nothing", f"the folder of {needed} (or --engine PATH)")
     folders = {engine: (config.engine.source, "engine's source (or --engine PATH)")} | {
         ("applications", i, "source"): (each.source, "application's source")
         for i, each in enumerate(config.applications)
@@ -101,6 +105,11 @@ def _list_files(config: Config) -> Iterator[tuple[KeyPath, Path]]:
                 yield (*place, "algo_cache"), scenario.algo_cache
             for name, file in scenario.inputs.items():
                 yield (*place, "inputs", name), file
+    for i, command in enumerate(config.scenarios):
+        if command.stdin is not None:
+            yield ("scenarios", i, "stdin"), command.stdin
+        for name, file in command.inputs.items():
+            yield ("scenarios", i, "inputs", name), file
 
 
 class LoadedConfig(Value):
@@ -219,7 +228,10 @@ def _quick(document: Document) -> Document:
         return document
     # Keys of a reduced build have no effect on it, but are no mistake in the file.
     left = {key: value for key, value in trim.items() if key not in COMPILED}
-    level = "deferred" if trim.get("level") == "deferred" else "function"
+    engine = document.data.get("engine")
+    of_project = isinstance(engine, MarkedDict) and engine.get("kind") == CMAKE
+    asked = trim.get("level", DEFAULT_LEVEL_OF_CMAKE if of_project else "function")
+    level = "deferred" if asked == "deferred" else "function"
     quick = MarkedDict(left | {"level": level, "base": "plain"}, trim.marks)
     return replace(document, data=document.data.replace({"trim": quick}))
 

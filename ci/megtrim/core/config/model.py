@@ -7,41 +7,33 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, TypeVar
 
 from pydantic import Field, StrictBool, model_validator
 
-from megtrim.core.build_spec import MINIMUM_SIZE, Linkage, Relocations, Switch, Variant
+from megtrim.core.build_spec import MINIMUM_SIZE, Linkage, Relocations, Switch
+from megtrim.core.config.commands import CommandConfig
 from megtrim.core.config.device import DeviceConfig, HostedRunner
+from megtrim.core.config.limits import Budget, Waiver
 from megtrim.core.config.performance import MemoryConfig, PerfConfig, WorkConfig
-from megtrim.core.config.units import name_budget, name_measure
 from megtrim.core.config.value_types import (
     AbsoluteTolerance,
     Argument,
-    ComponentName,
     ConfigSection,
-    Day,
     DurationS,
     EmulatedCpu,
     Export,
     FilePath,
     FilePaths,
-    Growth,
     ImageName,
     InputName,
     Items,
-    Limit,
-    Line,
     Name,
     NdkRelease,
     OptionName,
     OptionValue,
     Pattern,
     RelativeTolerance,
-    Requirement,
-    SectionName,
-    SizeBytes,
-    Text,
     Threads,
     TimeoutS,
     ToolchainName,
@@ -62,7 +54,8 @@ class Application(ConfigSection):
     source: FilePath | None = None
     """Folder with its own CMakeLists.txt; left out: a target in the engine's tree."""
     library: Linkage = Field(default=Linkage.STATIC, validate_default=True)
-    """static: the engine is linked in. shared: with its shared object. Needs source."""
+    """static: the engine is linked in. shared: with its shared object. Needs source, except for
+    kind cmake, where left out it is as the engine's target: shared for a .so."""
     cmake: dict[OptionName, OptionValue] = Field(default={})
     """CMake options of its own CMakeLists.txt: NAME: value, as engine.cmake. Needs source."""
     lto: Literal["none", "full"] = "none"
@@ -72,7 +65,7 @@ class Application(ConfigSection):
 
     @property
     def is_shared(self) -> bool:
-        return self.source is not None and self.library is Linkage.SHARED
+        return self.library is Linkage.SHARED
 
 
 class SizeFlagsConfig(ConfigSection):
@@ -113,20 +106,31 @@ def switched_on(trim: TrimConfig) -> tuple[Switch, ...]:
 
 
 DAY_S = 86_400.0
+CMAKE = "cmake"
+SHARED_SUFFIX = ".so"
+ARCHIVE_SUFFIX = ".a"
+DEFAULT_LEVEL_OF_CMAKE = "deferred"
 DEFAULT_TARGET = "load_and_run"
 
 
 class EngineConfig(ConfigSection):
     """The engine that is trimmed."""
 
-    kind: Literal["megengine", "sample"]
-    """megengine: a checkout of MegEngine. sample: the small engine that comes with megtrim."""
+    kind: Literal["megengine", "sample", "cmake"]
+    """megengine: a checkout of MegEngine. sample: the small engine that comes with megtrim.
+    cmake: any CMake project, which is built by Ninja."""
     source: FilePath | None = None
-    """Folder of the engine's source. Needed for megengine; the sample engine brings its own."""
+    """Folder of the source; the sample engine brings its own."""
     target: Name = DEFAULT_TARGET
-    """Program that is built, trimmed, and run with the models."""
+    """Program that is built, trimmed, and run. Needed for cmake: a program, or a library by its
+    file's name, such as libzstd.so or libzstd.a, which `applications` use."""
     cmake: dict[OptionName, OptionValue] = Field(default={})
     """Further CMake options: NAME: value; true and false become ON and OFF."""
+    folder: FilePath | None = None
+    """cmake: folder of its CMakeLists.txt in source, such as build/cmake; left out: source."""
+    include: Annotated[FilePaths, Field(min_length=1)] = ()
+    """cmake: folders in source with the headers that applications include; left out: include,
+    if there is such a folder, or else source."""
 
 
 class ToolchainConfig(ConfigSection):
@@ -179,10 +183,11 @@ class TrimConfig(ConfigSection):
     level: Literal["region", "function", "deferred"] = "region"
     """region: kernels that no scenario runs are compiled out. function: functions that no
     scenario ran are left out at the link, too: much smaller, and more brittle. deferred: they move
-    into a second file, from which the program loads them when it needs them."""
+    into a second file, from which the program loads them when it needs them; so it is for kind
+    cmake, if left out."""
     base: Literal["reduced", "plain"] = "reduced"
     """The build that the levels function and deferred start from. plain: no profile build, no
-    regions."""
+    regions; left out for kind cmake."""
     keep: tuple[Pattern, ...] = ()
     """Functions to keep in any case: shell patterns for names, or folders such as src/log/."""
     exports: tuple[Export, ...] = Field(default=(), min_length=1)
@@ -280,6 +285,11 @@ class ScenarioConfig(ConfigSection):
     """Toolchains that it is for; left out: all."""
 
     @property
+    def is_command(self) -> bool:
+        """Whether args are a program's whole command line."""
+        return self.application is not None
+
+    @property
     def allowed(self) -> Tolerance:
         return Tolerance(absolute=self.tolerance or 0.0, relative=self.relative_tolerance or 0.0)
 
@@ -324,74 +334,6 @@ class VerifyConfig(ConfigSection):
     warn: the check stays green. fail: exit status 3, which is red."""
 
 
-class Budget(ConfigSection):
-    """The largest size of an artifact, or of a part of it, and the largest growth."""
-
-    artifact: Name
-    variant: Literal[Variant.PLAIN, Variant.PROFILE, Variant.REGION, Variant.REDUCED] = (
-        Variant.REDUCED
-    )
-    """Build that is measured."""
-    size: Literal["stripped", "unstripped", "loaded", "deflated", "aar", "rest", "download"] = (
-        "stripped"
-    )
-    """stripped: the file without symbols. unstripped: with them. loaded: what the loader maps.
-    deflated: the stripped file as an app package stores it, and users download it. aar: the AAR
-    with this library, which app teams download; ndk alone. rest: the file with deferred functions.
-    download: both files, deflated."""
-    section: SectionName | None = None
-    """In place of the file: one of its sections, such as .text."""
-    component: ComponentName | None = None
-    """In place of the file: one of its components with all below it, such as kernels/x86."""
-    model: Name | None = None
-    """In place of the file: what would go with this model, its price at the margin."""
-    max_size: Annotated[Growth | None, Limit()] = Field(default=None, alias="max")
-    """Largest size, such as 2.5 MiB, or 8%: the share of the same measure of the plain build."""
-    growth: Annotated[Growth | None, Limit()] = None
-    """Largest growth since the baseline, such as 16 KiB or 1%."""
-    warn: Annotated[Growth | None, Limit(below="max", takes_share=True)] = None
-    """From which size on a report warns, such as 2.4 MiB, or 95% of max; it may stand alone."""
-    warn_growth: Annotated[Growth | None, Limit(below="growth")] = None
-    """From which growth on a report warns, such as 8 KiB or 0.5%; it may stand alone."""
-    ratchet: Annotated[Growth | None, Requirement(key="max")] = None
-    """Room that a lower max leaves, such as 16 KiB or 2% of the size: if there is more, reports
-    propose it. Left out: they propose one if it shrank, which leaves the room that there was."""
-    owner: Line | None = None
-    """Who decides about this budget; reports name them."""
-    toolchains: Toolchains = ()
-    """Toolchains that it is for; left out: all."""
-
-    @property
-    def measure(self) -> str:
-        """What is measured, as :mod:`megtrim.core.config.units` names it; empty: the stripped
-        file.
-        """
-        return name_measure(
-            self.size, section=self.section, component=self.component, model=self.model
-        )
-
-    @property
-    def id(self) -> str:
-        return name_budget(self.artifact, str(self.variant), self.measure)
-
-
-class Waiver(ConfigSection):
-    """Permission to exceed a budget, with a reason and for a limited time."""
-
-    budget: Text
-    """The budget's artifact, artifact/plain for another variant, and what it is of if that is not
-    the stripped file: `load_and_run section .text`, `load_and_run deflated`."""
-    extra_bytes: SizeBytes = Field(alias="bytes")
-    """How much the budget may be exceeded by, such as 64 KiB."""
-    reason: Text
-    owner: Text
-    """Who is responsible for it."""
-    expires: Day
-    """Last day on which it counts, such as 2027-01-31."""
-    toolchains: Toolchains = ()
-    """Toolchains that it is for; left out: all."""
-
-
 class Config(ConfigSection):
     """megtrim.yaml: what to trim, for which models, and what the result must satisfy."""
 
@@ -408,10 +350,13 @@ class Config(ConfigSection):
     """Devices; left out: one of kind auto per class."""
     applications: tuple[Application, ...] = ()
     """Programs of the team's own that are trimmed with the engine."""
-    models: Items[ModelConfig]
-    """Models that the trimmed engine must run, at least one: a list, or a pattern of files with
-    one each, such as megtrim/models/*.yaml; paths in files of a pattern that begins with ../ are
-    relative to the folder that it climbs to."""
+    models: Items[ModelConfig] = ()
+    """Models that the trimmed engine must run: a list, or a pattern of files with one each, such
+    as megtrim/models/*.yaml; paths in files of a pattern that begins with ../ are relative to the
+    folder that it climbs to. Needed, unless there are scenarios."""
+    scenarios: Items[CommandConfig] = ()
+    """Commands that must work on the trimmed program, where functions of the plain build are
+    trimmed: a list, or a pattern of files as for models."""
     keep_set: FilePath = Path("megtrim/keepset")
     """The folder that a team commits: what is kept, with a file for each scenario. With toolchains,
     each has a folder of its name in it."""
@@ -446,7 +391,15 @@ class Config(ConfigSection):
         )
         # The model is frozen for everybody else; here it is still being made.
         object.__setattr__(self, "models", models)
-        own = (self.engine.target,) if self.runs_engine else ()
+        scenarios = tuple(_filled_in(each, names, self.verify) for each in self.scenarios)
+        object.__setattr__(self, "scenarios", scenarios)
+        if self.engine.kind == CMAKE:
+            object.__setattr__(self, "trim", _trimmed_as_built(self.trim))
+            used = tuple(_as_linked(each, self.engine.target) for each in self.applications)
+            object.__setattr__(self, "applications", used)
+        trims_library = any(each.is_shared for each in self.applications)
+        named = self.runs_engine or (trims_library and self.engine.kind == CMAKE)
+        own = (self.engine.target,) if named else ()
         programs = (*own, *(each.name for each in self.applications))
         object.__setattr__(self, "artifacts", self.artifacts or programs)
         object.__setattr__(self, "devices", self.devices or _automatic_devices(names))
@@ -454,7 +407,13 @@ class Config(ConfigSection):
 
     @property
     def runs_engine(self) -> bool:
-        return any(each.application is None for model in self.models for each in model.scenarios)
+        """Whether a scenario runs the engine's own program."""
+        return any(each.application is None for each in self.all_runs)
+
+    @property
+    def all_runs(self) -> tuple[ScenarioConfig | CommandConfig, ...]:
+        of_models = (each for model in self.models for each in model.scenarios)
+        return (*of_models, *self.scenarios)
 
     @property
     def hosted_classes(self) -> frozenset[str]:
@@ -464,9 +423,26 @@ class Config(ConfigSection):
         return next((each for each in self.applications if each.name == name), None)
 
 
-def _filled_in(
-    scenario: ScenarioConfig, classes: tuple[str, ...], verify: VerifyConfig
-) -> ScenarioConfig:
+def _trimmed_as_built(trim: TrimConfig) -> TrimConfig:
+    """Return it as a project without marked kernels is trimmed: by functions of its plain build.
+
+    Nobody lists all uses of a whole program, so by default those that no scenario has still work.
+    """
+    left_out = {"base": "plain", "level": DEFAULT_LEVEL_OF_CMAKE}
+    update = {key: value for key, value in left_out.items() if key not in trim.model_fields_set}
+    return trim.model_copy(update=update)
+
+
+def _as_linked(application: Application, target: str) -> Application:
+    if "library" in application.model_fields_set or not target.endswith(SHARED_SUFFIX):
+        return application
+    return application.model_copy(update={"library": Linkage.SHARED})
+
+
+_Run = TypeVar("_Run", ScenarioConfig, CommandConfig)
+
+
+def _filled_in(scenario: _Run, classes: tuple[str, ...], verify: VerifyConfig) -> _Run:
     defaults = {
         "classes": classes,
         "tolerance": verify.tolerance,

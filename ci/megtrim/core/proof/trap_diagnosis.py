@@ -183,7 +183,7 @@ def _how(run: ProgramRun) -> str:
         case RunOutcome.TIMEOUT:
             return f"it did not end within {run.wall_s:.0f} s"
         case _:
-            return f"it ended with {run.rc}"
+            return f"it ended with {run.status}"
 
 
 def ensure_named_program(scenario: Scenario, session: Session) -> SymbolizingLink | None:

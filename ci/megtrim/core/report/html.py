@@ -36,6 +36,7 @@ from megtrim.core.verdict.wording import (
     describe_origin,
     describe_rebuild,
     growth_of,
+    is_of_models,
     list_trimmed,
     list_urgent,
     name_variant,
@@ -99,6 +100,7 @@ def _outcome(verdict: Verdict) -> dict[str, Any]:
     statuses = [check.status for check in verdict.checks]
     return {
         "verdict": verdict,
+        "kernels": is_of_models(verdict),
         "meaning": describe_meaning(verdict.verdict, statuses),
         "name_variant": partial(name_variant, trim=verdict.trim),
         "attention": list_urgent(verdict),

@@ -14,6 +14,7 @@ from megtrim.core.verdict.wording import (
     TRIMMED,
     functions_of,
     growth_of,
+    is_of_models,
     list_urgent,
     name_variant,
     regions_of,
@@ -78,7 +79,8 @@ def render_sizes(artifact: ArtifactSizes, verdict: Verdict | None = None, *, wid
     if has_baseline:
         columns["growth"] = growth
     if verdict:
-        columns["regions kept"] = [regions_of(size, verdict) or "-" for size in artifact.sizes]
+        if is_of_models(verdict):
+            columns["regions kept"] = [regions_of(size, verdict) or "-" for size in artifact.sizes]
         if verdict.functions:
             columns["functions kept"] = [
                 functions_of(size, artifact.name, verdict) or "-" for size in artifact.sizes

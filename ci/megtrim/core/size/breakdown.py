@@ -28,7 +28,7 @@ from megtrim.libs.util.errors import InputError
 from megtrim.libs.util.value import Value
 
 if TYPE_CHECKING:
-    from megtrim.core.config.model import Budget
+    from megtrim.core.config.limits import Budget
 
 _CHUNK_BYTES = 1 << 20
 _RAW_DEFLATE = -zlib.MAX_WBITS

@@ -21,7 +21,7 @@ from megtrim.libs.util.value import Value
 from megtrim.libs.util.wording import count
 
 if TYPE_CHECKING:
-    from megtrim.core.config.model import Budget, Waiver
+    from megtrim.core.config.limits import Budget, Waiver
 
 NO_PARTS: Mapping[str, frozenset[str]] = MappingProxyType({})
 NOTICE = timedelta(days=14)

@@ -29,7 +29,7 @@ from megtrim.libs.util.value import Value
 from megtrim.libs.util.wording import COMMIT_DIGEST
 
 if TYPE_CHECKING:
-    from megtrim.core.config.model import Budget
+    from megtrim.core.config.limits import Budget
 
 ENTRY_VERSION = 1
 FOLDER = "sizes"

@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 
 from megtrim.core.build_spec import Switch, Variant
-from megtrim.core.config.model import Budget, Config, switched_off
+from megtrim.core.config.limits import Budget
+from megtrim.core.config.model import Config, switched_off
 from megtrim.core.config.performance import PerfConfig
 from megtrim.core.config.problems import ConfigError
 from megtrim.core.config.units import GrowthLimit

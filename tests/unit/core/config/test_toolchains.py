@@ -2,8 +2,9 @@ from pathlib import Path
 
 import pytest
 
+from megtrim.core.config.limits import Budget
 from megtrim.core.config.load import list_toolchains
-from megtrim.core.config.model import Budget, Config
+from megtrim.core.config.model import Config
 from megtrim.core.config.problems import ConfigError
 from megtrim.core.config.scenarios import all_scenarios, without_device
 from unit.core.config.support import ENGINE, SMALL, load

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from megtrim.core.config.model import Budget
+from megtrim.core.config.limits import Budget
 from megtrim.core.functions.link_map import LinkMap
 from megtrim.core.size.attribution import NameSources, Piece, Spans, attribute
 from megtrim.core.size.breakdown import (

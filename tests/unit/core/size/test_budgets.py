@@ -8,7 +8,7 @@ import pytest
 
 from megtrim.core.build_spec import Origin
 from megtrim.core.checks.statuses import CheckKind, CheckStatus
-from megtrim.core.config.model import Budget, Waiver
+from megtrim.core.config.limits import Budget, Waiver
 from megtrim.core.size.baseline import dump_sizes, expect_same_kind, load_sizes, parse_sizes
 from megtrim.core.size.budgets import Baseline, Measured, check, ending, warn_early
 from megtrim.core.size.byte_table import ByteTable

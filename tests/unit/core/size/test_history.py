@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from megtrim.core.build_spec import Origin
-from megtrim.core.config.model import Budget
+from megtrim.core.config.limits import Budget
 from megtrim.core.size.budgets import Baseline
 from megtrim.core.size.byte_table import ByteTable
 from megtrim.core.size.history import (

@@ -41,6 +41,7 @@ _SET_BY_MEGTRIM: Mapping[str, str] = {
     "MGE_WITH_MINIMUM_SIZE": "the key trim.minimum_size in its place",
 }
 _Read = Callable[[Path, str], None]
+_LARGEST_READ_BYTES = 4 * 1024**3
 
 
 def expect_known_options(loaded: LoadedConfig, engine: Engine) -> None:
@@ -53,11 +54,10 @@ def expect_known_options(loaded: LoadedConfig, engine: Engine) -> None:
     )
     if problems:
         raise ConfigError(problems, hint="take it out of engine.cmake")
-    dialect = engine.dialect()
     for scenario in all_scenarios(loaded.config):
-        if scenario.settings.application is None:
+        if not scenario.settings.is_command:
             source = f"{loaded.where(*scenario.path)}: {scenario.id}"
-            check_arguments(scenario.settings.args, dialect=dialect, source=source)
+            check_arguments(scenario.settings.args, dialect=engine.dialect(), source=source)
 
 
 def expect_usable_files(loaded: LoadedConfig) -> None:
@@ -109,6 +109,11 @@ def _named_files(loaded: LoadedConfig) -> Iterator[tuple[KeyPath, Path, _Read]]:
                 yield (*own, "inputs", name), file, _open
             if scenario.algo_cache is not None:
                 yield (*own, "algo_cache"), scenario.algo_cache, _open
+    for at, command in enumerate(loaded.config.scenarios):
+        for name, file in command.inputs.items():
+            yield ("scenarios", at, "inputs", name), file, _open
+        if command.stdin is not None:
+            yield ("scenarios", at, "stdin"), command.stdin, _open
 
 
 def _read_whole(path: Path, shown: str) -> None:
@@ -120,8 +125,11 @@ def _read_operators(path: Path, shown: str) -> None:
 
 
 def _open(path: Path, shown: str) -> None:
-    with open_plain_file(path, expected="what a run reads", shown=shown):
-        pass
+    with open_plain_file(path, expected="what a run reads", shown=shown) as stream:
+        size_bytes = stream.seek(0, io.SEEK_END)
+    if size_bytes > _LARGEST_READ_BYTES:
+        msg = f"{shown}: found {size_bytes:,} bytes, expected at most {_LARGEST_READ_BYTES:,}"
+        raise InputError(msg, hint="each run gets a copy of it: cut it to what shows the same")
 
 
 def expect_known_folders(loaded: LoadedConfig, trees: Collection[Checkout]) -> None:

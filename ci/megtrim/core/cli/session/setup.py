@@ -56,6 +56,7 @@ from megtrim.core.trim import committed_keepset
 from megtrim.core.trim.builds import applications, size_options, switches, variants
 from megtrim.core.trim.results import BuildResult, ReduceResult
 from megtrim.engines import kinds as engine_kinds
+from megtrim.engines.cmake import CMakeProject
 from megtrim.engines.kinds import Engine
 from megtrim.engines.sample import find_embedded_source
 from megtrim.libs.util.console import Console
@@ -263,7 +264,10 @@ def open_engine(loaded: LoadedConfig, processes: ProcessRunner) -> Engine:
     config = loaded.config.engine
     source = find_embedded_source() if config.source is None else loaded.resolve(config.source)
     keep_set = loaded.resolve(loaded.config.keep_set)
-    return engine_kinds.KINDS[config.kind](source, processes, keep_set)
+    opened = engine_kinds.KINDS[config.kind](source, processes, keep_set)
+    if isinstance(opened, CMakeProject):
+        opened.choose(config)
+    return opened
 
 
 def open_applications(loaded: LoadedConfig, processes: ProcessRunner) -> dict[str, Checkout]:

@@ -11,8 +11,8 @@ from megtrim.core.cli.echo import open_console, show, show_json
 from megtrim.core.cli.history_options import HistorySelector, history_options, parse_day
 from megtrim.core.cli.options import examples, json_option
 from megtrim.core.config.config_id import is_inside, split
+from megtrim.core.config.limits import Budget
 from megtrim.core.config.load import load_config
-from megtrim.core.config.model import Budget
 from megtrim.core.config.units import format_bytes, format_growth
 from megtrim.core.size.history import SIZE_FILES, SizeHistory, SizePoint, SizeTrend, make_trends
 from megtrim.libs.render.formatting import align_columns, group_digits

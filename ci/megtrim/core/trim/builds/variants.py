@@ -73,6 +73,8 @@ def inputs(session: Session, wanted: BuildSpec) -> dict[str, str]:
         words = (spec.checkout.digest, spec.library.file, lto, *options)
         named[f"application {spec.name}"] = shlex.join(words)
     # Only what means beyond the recipe bring: other keys stay what they were.
+    if wanted.folder:
+        named["folder"] = wanted.folder
     if wanted.own_link_flags:
         named["engine's own link flags"] = " ".join(wanted.own_link_flags)
     if wanted.source_options is not None:
@@ -83,6 +85,8 @@ def inputs(session: Session, wanted: BuildSpec) -> dict[str, str]:
 
 
 def way_of(wanted: BuildSpec) -> str:
+    if wanted.script is None and wanted.folder is not None:
+        return "CMake and Ninja"
     if wanted.script is None:
         return "a direct CMake call: the engine's own script is used for Android alone"
     return f"{' '.join((wanted.script.path, *wanted.script.arguments))}: {wanted.script.why}"

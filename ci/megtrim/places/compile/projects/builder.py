@@ -187,7 +187,7 @@ class Builder:
         }
         places |= dict(spec.places)
         job = Job(
-            source=tree.source,
+            source=tree.source / (spec.folder or ""),
             build=tree.build,
             options=self._entries(spec, tree),
             targets=spec.targets,
@@ -242,6 +242,7 @@ class Builder:
         return (
             *self._entries(spec, tree),
             ("toolchain file", self._render_toolchain(spec)),
+            *((("folder", spec.folder),) if spec.folder else ()),
             *by_folder,
         )
 
