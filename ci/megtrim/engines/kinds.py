@@ -13,7 +13,7 @@ from megtrim.core.build_spec import (
     Toolchain,
     Variant,
 )
-from megtrim.engines import cmake, sample
+from megtrim.engines import cmake, link, sample
 from megtrim.engines.megengine import engine, generations
 from megtrim.engines.megengine.load_and_run.dialects import Dialect
 from megtrim.engines.megengine.regions.header import Scopes
@@ -65,6 +65,7 @@ KINDS: Mapping[str, Callable[[Path, ProcessRunner, Path], Engine]] = {
     "megengine": engine.MegEngine,
     "sample": sample.SampleEngine,
     "cmake": cmake.CMakeProject,
+    "link": link.LinkProject,
 }
 SUBMODULES: Mapping[str, Callable[[Collection[str], Collection[str]], tuple[str, ...]]] = {
     "megengine": generations.needed_submodules

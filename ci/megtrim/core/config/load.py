@@ -19,7 +19,7 @@ from megtrim.core.config.config_id import split
 from megtrim.core.config.device import BoardAccess, DeviceSettings, PowerPort, is_on_runner
 from megtrim.core.config.document import LARGEST_FILE_BYTES, Document, MarkedDict, parse_document
 from megtrim.core.config.items import choose_toolchain, expand_threads, read_items, toolchain_names
-from megtrim.core.config.model import CMAKE, DEFAULT_LEVEL_OF_CMAKE, Config
+from megtrim.core.config.model import CMAKE, DEFAULT_LEVEL_OF_CMAKE, LINK, Config
 from megtrim.core.config.problems import (
     ConfigError,
     KeyPath,
@@ -64,7 +64,7 @@ _EXPECTED: Mapping[str, str] = {
 Section = TypeVar("Section", bound=ConfigSection)
 
 
-_SOURCES = {"megengine": "a MegEngine checkout", CMAKE: "a CMake project"}
+_SOURCES = {"megengine": "a MegEngine checkout", CMAKE: "a CMake project", LINK: "the project"}
 """By kind: what source must name."""
 
 
@@ -229,7 +229,7 @@ def _quick(document: Document) -> Document:
     # Keys of a reduced build have no effect on it, but are no mistake in the file.
     left = {key: value for key, value in trim.items() if key not in COMPILED}
     engine = document.data.get("engine")
-    of_project = isinstance(engine, MarkedDict) and engine.get("kind") == CMAKE
+    of_project = isinstance(engine, MarkedDict) and engine.get("kind") in (CMAKE, LINK)
     asked = trim.get("level", DEFAULT_LEVEL_OF_CMAKE if of_project else "function")
     level = "deferred" if asked == "deferred" else "function"
     quick = MarkedDict(left | {"level": level, "base": "plain"}, trim.marks)

@@ -5,6 +5,7 @@ Paths are as written. A key is added here only when the product obeys it.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Literal, TypeVar
@@ -107,23 +108,33 @@ def switched_on(trim: TrimConfig) -> tuple[Switch, ...]:
 
 DAY_S = 86_400.0
 CMAKE = "cmake"
+LINK = "link"
 SHARED_SUFFIX = ".so"
 ARCHIVE_SUFFIX = ".a"
 DEFAULT_LEVEL_OF_CMAKE = "deferred"
 DEFAULT_TARGET = "load_and_run"
+DEFAULT_COMPILER = "cc"
+BuildCommand = Annotated[tuple[Argument, ...], Field(min_length=1)]
+_SHARED = re.compile(r".+\.so(\.[0-9]+)*")
+
+
+def is_shared_object(target: str) -> bool:
+    return _SHARED.fullmatch(target) is not None
 
 
 class EngineConfig(ConfigSection):
     """The engine that is trimmed."""
 
-    kind: Literal["megengine", "sample", "cmake"]
+    kind: Literal["megengine", "sample", "cmake", "link"]
     """megengine: a checkout of MegEngine. sample: the small engine that comes with megtrim.
-    cmake: any CMake project, which is built by Ninja."""
+    cmake: any CMake project, which is built by Ninja. link: any project that its own commands
+    build; how they link is recorded."""
     source: FilePath | None = None
     """Folder of the source; the sample engine brings its own."""
     target: Name = DEFAULT_TARGET
-    """Program that is built, trimmed, and run. Needed for cmake: a program, or a library by its
-    file's name, such as libzstd.so or libzstd.a, which `applications` use."""
+    """Program that is built, trimmed, and run. Needed for cmake and link: a program, or a library
+    by its file's name, such as libzstd.so or libzstd.a, which `applications` use; for link by the
+    name that programs load it by, such as libz.so.1."""
     cmake: dict[OptionName, OptionValue] = Field(default={})
     """Further CMake options: NAME: value; true and false become ON and OFF."""
     folder: FilePath | None = None
@@ -131,6 +142,16 @@ class EngineConfig(ConfigSection):
     include: Annotated[FilePaths, Field(min_length=1)] = ()
     """cmake: folders in source with the headers that applications include; left out: include,
     if there is such a folder, or else source."""
+    build: Annotated[tuple[BuildCommand, ...], Field(min_length=1)] = ()
+    """link: the commands that build it, each a list of words, such as [[./configure], [make, -j4]].
+    They run one after the other, without a shell, in a copy of source."""
+    compiler: Name = DEFAULT_COMPILER
+    """link: the compiler that links the target, by its name, such as aarch64-linux-gnu-gcc."""
+
+    @property
+    def is_project(self) -> bool:
+        """Whether it is a team's own project, which has neither models nor marked kernels."""
+        return self.kind in (CMAKE, LINK)
 
 
 class ToolchainConfig(ConfigSection):
@@ -393,12 +414,12 @@ class Config(ConfigSection):
         object.__setattr__(self, "models", models)
         scenarios = tuple(_filled_in(each, names, self.verify) for each in self.scenarios)
         object.__setattr__(self, "scenarios", scenarios)
-        if self.engine.kind == CMAKE:
+        if self.engine.is_project:
             object.__setattr__(self, "trim", _trimmed_as_built(self.trim))
             used = tuple(_as_linked(each, self.engine.target) for each in self.applications)
             object.__setattr__(self, "applications", used)
         trims_library = any(each.is_shared for each in self.applications)
-        named = self.runs_engine or (trims_library and self.engine.kind == CMAKE)
+        named = self.runs_engine or (trims_library and self.engine.is_project)
         own = (self.engine.target,) if named else ()
         programs = (*own, *(each.name for each in self.applications))
         object.__setattr__(self, "artifacts", self.artifacts or programs)
@@ -434,7 +455,7 @@ def _trimmed_as_built(trim: TrimConfig) -> TrimConfig:
 
 
 def _as_linked(application: Application, target: str) -> Application:
-    if "library" in application.model_fields_set or not target.endswith(SHARED_SUFFIX):
+    if "library" in application.model_fields_set or not is_shared_object(target):
         return application
     return application.model_copy(update={"library": Linkage.SHARED})
 

@@ -16,7 +16,6 @@ from megtrim.core.config.mistakes import (
     names_of,
 )
 from megtrim.core.config.model import (
-    CMAKE,
     MINIMUM_SIZE_OPTION,
     OPTIONS,
     Application,
@@ -173,7 +172,7 @@ def _check_applications(config: Config, _document: Document) -> Mistakes:
             expected = "a name of its own: that is the engine's target"
             yield Mistake((*path, "name"), show(each.name), expected)
         yield from _check_program(((*path, "name"), each.name))
-        yield from _check_source(path, each, of_project=config.engine.kind == CMAKE)
+        yield from _check_source(path, each, of_project=config.engine.is_project)
     yield from _check_program((("engine", "target"), config.engine.target))
 
 

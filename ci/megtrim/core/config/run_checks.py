@@ -9,10 +9,11 @@ from megtrim.core.config.mistakes import Mistake, Mistakes, find_repeated, find_
 from megtrim.core.config.model import (
     ARCHIVE_SUFFIX,
     CMAKE,
-    SHARED_SUFFIX,
+    LINK,
     Config,
     ScenarioConfig,
     TrimConfig,
+    is_shared_object,
 )
 from megtrim.core.config.problems import KeyPath, show
 from megtrim.libs.programs import application_arguments
@@ -74,7 +75,7 @@ def check_commands(config: Config, document: Document) -> Mistakes:
     classes = [cpu_class.name for cpu_class in config.classes]
     programs = [application.name for application in config.applications]
     target = config.engine.target
-    is_library = target.endswith((SHARED_SUFFIX, ARCHIVE_SUFFIX))
+    is_library = target.endswith(ARCHIVE_SUFFIX) or is_shared_object(target)
     for path, command in list_commands(config):
         yield from _check_classes(document, (*path, "classes"), command.classes, classes)
         if command.program is not None:
@@ -96,26 +97,58 @@ def _starts_from_plain(trim: TrimConfig) -> bool:
     return trim.level != "region" and trim.base == "plain"
 
 
-_OF_PROJECT = ("folder", "include")
+KIND_OF_KEY: Mapping[str, str] = {
+    "folder": CMAKE,
+    "include": CMAKE,
+    "build": LINK,
+    "compiler": LINK,
+}
+"""The one kind of engine that has each of these keys."""
 
 
 def check_project(config: Config, _document: Document) -> Mistakes:
     engine = config.engine
-    if engine.kind == CMAKE:
-        yield from _check_folders(config)
-        yield from _check_of_models(config)
+    for key, kind in KIND_OF_KEY.items():
+        if key in engine.model_fields_set and engine.kind != kind:
+            found = f"a key of kind {kind} on an engine of kind {engine.kind}"
+            yield Mistake(("engine", key), found, f"kind: {kind}, or no such key")
+    if not engine.is_project:
         return
-    for key in _OF_PROJECT:
-        if key in engine.model_fields_set:
-            found = f"a key of kind {CMAKE} on an engine of kind {engine.kind}"
-            yield Mistake(("engine", key), found, f"kind: {CMAKE}, or no such key")
+    if "target" not in engine.model_fields_set:
+        expected = "the target that is trimmed: a program, or a library such as libzstd.so"
+        yield Mistake(("engine", "target"), "nothing", expected)
+    yield from _check_folders(config)
+    yield from _check_of_models(config)
+    if engine.kind == LINK:
+        yield from _check_recorded(config)
+
+
+def _check_recorded(config: Config) -> Mistakes:
+    """Its commands choose compiler and flags, and build its programs."""
+    engine = config.engine
+    if not engine.build:
+        yield Mistake(("engine", "build"), "nothing", "the commands that build it, as lists")
+    if engine.target.endswith(ARCHIVE_SUFFIX):
+        expected = "a program that links it, or a shared object"
+        yield Mistake(("engine", "target"), show(engine.target), expected)
+    if engine.cmake:
+        expected = f"words of a command in build, or kind: {CMAKE}"
+        yield Mistake(("engine", "cmake"), f"CMake options of kind {LINK}", expected)
+    for key in ("kind", "prefer", "ndk", "abi", "image", "clang"):
+        if key in config.toolchain.model_fields_set:
+            found = f"a toolchain of an engine of kind {LINK}, which its commands choose"
+            yield Mistake(("toolchain", key), found, "engine.compiler in its place")
+    if config.toolchains:
+        found = f"toolchains of an engine of kind {LINK}, which its commands choose"
+        yield Mistake(("toolchains",), found, "a configuration of its own for each")
+    for at, application in enumerate(config.applications):
+        if application.source is not None:
+            expected = "no such key: a program that the commands of engine.build link"
+            yield Mistake(("applications", at, "source"), show(str(application.source)), expected)
 
 
 def _check_folders(config: Config) -> Mistakes:
     engine = config.engine
-    if "target" not in engine.model_fields_set:
-        expected = "the target that is trimmed: a program, or a library such as libzstd.so"
-        yield Mistake(("engine", "target"), "nothing", expected)
     named: list[tuple[KeyPath, Path | None]] = [(("engine", "folder"), engine.folder)]
     named += [(("engine", "include", at), path) for at, path in enumerate(engine.include)]
     for keys, path in named:
@@ -127,13 +160,13 @@ def _check_of_models(config: Config) -> Mistakes:
     """A project has no models, no marked kernels and no switches that megtrim knows."""
     trim = config.trim
     if config.models:
-        found = f"models of an engine of kind {CMAKE}, which has none"
+        found = f"models of an engine of kind {config.engine.kind}, which has none"
         yield Mistake(("models",), found, "scenarios, each with the arguments of a command")
     if trim.level == "region":
-        found = f"region, and an engine of kind {CMAKE} marks none"
+        found = f"region, and an engine of kind {config.engine.kind} marks none"
         yield Mistake(("trim", "level"), found, "function or deferred")
     if trim.base != "plain":
-        found = f"reduced, and an engine of kind {CMAKE} has no such build"
+        found = f"reduced, and an engine of kind {config.engine.kind} has no such build"
         yield Mistake(("trim", "base"), found, "plain, or no such key")
 
 

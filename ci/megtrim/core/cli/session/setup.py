@@ -49,6 +49,7 @@ from megtrim.core.cli.session.preflight import (
     list_named_files,
 )
 from megtrim.core.config.load import LoadedConfig, load_config
+from megtrim.core.config.model import LINK
 from megtrim.core.evidence.evidence import JobPurpose, read_brought
 from megtrim.core.parts import find_parts, load
 from megtrim.core.size import stage as size
@@ -58,6 +59,7 @@ from megtrim.core.trim.results import BuildResult, ReduceResult
 from megtrim.engines import kinds as engine_kinds
 from megtrim.engines.cmake import CMakeProject
 from megtrim.engines.kinds import Engine
+from megtrim.engines.link import LinkProject
 from megtrim.engines.sample import find_embedded_source
 from megtrim.libs.util.console import Console
 from megtrim.libs.util.environment import describe_ignored
@@ -68,7 +70,9 @@ from megtrim.places.compile.projects import checkout
 from megtrim.places.compile.projects.builder import Builder
 from megtrim.places.compile.projects.checkout import Checkout
 from megtrim.places.compile.projects.cmake.driver import expect_plain
+from megtrim.places.compile.projects.recorded.builder import RecordedBuilder
 from megtrim.places.compile.toolchains import kinds as toolchain_kinds
+from megtrim.places.compile.toolchains import recorded
 from megtrim.places.devices import kinds as device_kinds
 from megtrim.places.devices import qemu, relocation_support
 from megtrim.places.devices.counting import CountingEmulator
@@ -126,7 +130,7 @@ def open_session(options: Options, *, writes: bool = True) -> Session:
     services = Services(
         engine=engine,
         toolchain=toolchain,
-        builder=Builder(
+        builder=(RecordedBuilder if loaded.config.engine.kind == LINK else Builder)(
             engine.checkout,
             toolchain,
             place,
@@ -257,6 +261,8 @@ def find_toolchain(loaded: LoadedConfig, processes: ProcessRunner) -> Toolchain:
     """Where qemu is missing, ``auto`` takes one for this machine. Raises InputError."""
     emulated = qemu.program(processes) is not None
     relocations = loaded.config.trim.relocations or Relocations.NONE
+    if loaded.config.engine.kind == LINK:
+        return recorded.find(loaded.config.engine.compiler, processes)
     return toolchain_kinds.find(loaded.config.toolchain, processes, relocations, emulated=emulated)
 
 
@@ -265,7 +271,7 @@ def open_engine(loaded: LoadedConfig, processes: ProcessRunner) -> Engine:
     source = find_embedded_source() if config.source is None else loaded.resolve(config.source)
     keep_set = loaded.resolve(loaded.config.keep_set)
     opened = engine_kinds.KINDS[config.kind](source, processes, keep_set)
-    if isinstance(opened, CMakeProject):
+    if isinstance(opened, CMakeProject | LinkProject):
         opened.choose(config)
     return opened
 

@@ -75,6 +75,8 @@ def inputs(session: Session, wanted: BuildSpec) -> dict[str, str]:
     # Only what means beyond the recipe bring: other keys stay what they were.
     if wanted.folder:
         named["folder"] = wanted.folder
+    for number, words in enumerate(wanted.commands):
+        named[f"command {number}"] = shlex.join(words)
     if wanted.own_link_flags:
         named["engine's own link flags"] = " ".join(wanted.own_link_flags)
     if wanted.source_options is not None:
