@@ -22,6 +22,9 @@ from megtrim.libs.util.errors import InputError
 from megtrim.libs.util.process import ProcessRunner
 from megtrim.places.compile.projects import checkout as checkouts
 
+_BESIDE_ITSELF = ("-Wl,-rpath,$ORIGIN",)
+"""A program of the project finds its library next to itself, not where the plain one was built."""
+
 
 class LinkProject:
     kept: tuple[str, ...] = ()
@@ -49,7 +52,13 @@ class LinkProject:
         header: Mapping[str, str],
     ) -> BuildSpec:
         del toolchain, minimum_size, header  # the commands are the same for all
-        return BuildSpec(variant=variant, targets=targets, options=(), commands=self._asked.build)
+        return BuildSpec(
+            variant=variant,
+            targets=targets,
+            options=(),
+            commands=self._asked.build,
+            own_link_flags=_BESIDE_ITSELF if is_shared_object(self._asked.target) else (),
+        )
 
     def library(self, linkage: Linkage, toolchain: Toolchain) -> EngineLibrary:
         del toolchain

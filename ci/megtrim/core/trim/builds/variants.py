@@ -89,6 +89,8 @@ def inputs(session: Session, wanted: BuildSpec) -> dict[str, str]:
 def way_of(wanted: BuildSpec) -> str:
     if wanted.script is None and wanted.folder is not None:
         return "CMake and Ninja"
+    if wanted.commands:
+        return "; ".join(shlex.join(words) for words in wanted.commands)
     if wanted.script is None:
         return "a direct CMake call: the engine's own script is used for Android alone"
     return f"{' '.join((wanted.script.path, *wanted.script.arguments))}: {wanted.script.why}"

@@ -34,6 +34,8 @@ def run_recorded(
     processes: ProcessRunner,
     log: Path,
     progress: Progress,
+    *,
+    linking: tuple[str, ...] = (),
 ) -> tuple[RecordedCall, ...]:
     """Run the commands in ``tree.source``, one after the other, and return what they called.
 
@@ -50,7 +52,8 @@ def run_recorded(
     # Debug information is never shipped. Without it, and without the tree's own path, equal sources
     # compile to equal bytes everywhere.
     behind = ("-g0", f"-ffile-prefix-map={tree.source}=.")
-    path = wrappers.lay(runner.env.get("PATH", os.defpath), before=SECTIONS, behind=behind)
+    search = runner.env.get("PATH", os.defpath)
+    path = wrappers.lay(search, before=SECTIONS, behind=behind, linking=linking)
     own = {name: str(folder) for name, folder in places.items()}
     env = {
         **own,
@@ -96,7 +99,14 @@ class RecordedBuilder(Builder):
         source_copy.update(spec, tree, self._checkout)
         log = folder / "build.log"
         with guard_tree(tree):
-            calls = run_recorded(spec.commands, tree, self._processes, log, progress)
+            calls = run_recorded(
+                spec.commands,
+                tree,
+                self._processes,
+                log,
+                progress,
+                linking=spec.own_link_flags,
+            )
             expect_untouched(self._checkout)
             for target in spec.targets:
                 self._read_link(target, spec.commands, links.find_links(calls), tree, log)

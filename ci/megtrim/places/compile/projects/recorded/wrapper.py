@@ -1,8 +1,9 @@
 """Stands in for a compiler, linker or archiver of a build: notes the call, and becomes the tool.
 
 Started as ``python -I -S wrapper.py RECORD ROLE FLAGS PROGRAM ARGUMENT...``, with FLAGS as a JSON
-list of two lists: what goes before all of a compiler's arguments, and what goes behind them. It
-imports nothing of megtrim, because a build may start it thousands of times.
+list of three lists: what goes before all arguments of a call that compiles, what goes behind them,
+and what goes before those of a call that links. It imports nothing of megtrim, because a build may
+start it thousands of times.
 """
 
 import fcntl
@@ -12,6 +13,7 @@ import sys
 from pathlib import Path
 
 _SOURCES = (".c", ".cc", ".cpp", ".cxx", ".c++", ".C", ".m", ".mm", ".i", ".ii")
+_NO_LINK = {"-c", "-S", "-E", "-M", "-MM", "-r"}
 _MOST_DEPTH = 8
 _MOST_BYTES = 16 * 1024 * 1024
 _CANNOT = 127
@@ -23,8 +25,7 @@ def main(argv: list[str]) -> int:
     try:
         texts = _read_response_files(given)
         if role == "compiler":
-            before, behind = json.loads(flags)
-            given = _with_flags(given, texts, before, behind)
+            given = _with_flags(given, texts, *json.loads(flags))
         elif role == "archiver":
             given = _make_whole(given)
         _note(record, role, program, given, texts)
@@ -61,11 +62,17 @@ def _read_response_files(given: list[str]) -> dict[str, str]:
 
 
 def _with_flags(
-    given: list[str], texts: dict[str, str], before: list[str], behind: list[str]
+    given: list[str],
+    texts: dict[str, str],
+    before: list[str],
+    behind: list[str],
+    linking: list[str],
 ) -> list[str]:
     words = list(given)
     for text in texts.values():
         words += text.split()
+    if "-o" in words and _NO_LINK.isdisjoint(words):
+        given = [*linking, *given]
     if not any(word == "-c" or word.endswith(_SOURCES) for word in words):
         return given
     end = given.index("--") if "--" in given else len(given)

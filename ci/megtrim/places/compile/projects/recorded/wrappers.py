@@ -37,14 +37,21 @@ class Wrappers:
         self._root = root
         self.record = root / _RECORD
 
-    def lay(self, search: str, *, before: Sequence[str], behind: Sequence[str]) -> str:
+    def lay(
+        self,
+        search: str,
+        *,
+        before: Sequence[str],
+        behind: Sequence[str],
+        linking: Sequence[str] = (),
+    ) -> str:
         """Return ``search``, a PATH, with the folder of the wrappers in front.
 
-        A compiler gets the words ``before`` all others, so that those of the build win, and those
-        ``behind`` all others, which win.
+        A call that compiles gets the words ``before`` all others, so that those of the build win,
+        and those ``behind`` all others, which win; one that links gets ``linking`` first of all.
         """
         folder = self._root / _FOLDER
-        flags = json.dumps([list(before), list(behind)])
+        flags = json.dumps([list(before), list(behind), list(linking)])
         with guard_write(folder):
             folder.mkdir(parents=True, exist_ok=True)
             self.record.write_bytes(b"")
