@@ -6,7 +6,7 @@ from pathlib import Path
 import click
 
 from megtrim.core.checks.invocation import Invocation
-from megtrim.core.cli.echo import show
+from megtrim.core.cli.echo import open_console, show
 from megtrim.core.cli.environment import open_processes
 from megtrim.core.cli.options import PATH, examples
 from megtrim.core.cli.session.callers import CallerPlan, CallerRequest
@@ -28,9 +28,11 @@ PlanCallers = Callable[[CallerRequest, ProcessRunner], CallerPlan]
     "megtrim init --github --upgrade",
     "megtrim init models/resnet50.mge --gitlab --kit OWNER/REPO",
     "megtrim init --add models/mobilenet.mge",
+    "megtrim init --record -- make -j4",
+    "megtrim init --record --target libpng16.so.16 -- ./configure --then make -j4",
 )
 @click.command()
-@click.argument("models", nargs=-1, type=PATH)
+@click.argument("words", nargs=-1, metavar="[MODELS]...")
 @click.option(
     "--config",
     "-c",
@@ -73,10 +75,16 @@ PlanCallers = Callable[[CallerRequest, ProcessRunner], CallerPlan]
 @click.option("--kit-sha", default="", help="The tag's commit, to be held against it.")
 @click.option("--branch", help="Default branch of your repository. Default: the one git knows.")
 @click.option(
+    "--record",
+    is_flag=True,
+    help="Build any project once by the command behind --, and write what it takes to trim it.",
+)
+@click.option("--target", default="", help="With --record: the program or library to trim.")
+@click.option(
     "--add", is_flag=True, help="Add MODELS to a configuration that is there: files of their own."
 )
 def init(
-    models: tuple[Path, ...],
+    words: tuple[str, ...],
     config: Path,
     engine: Path | None,
     github: bool,
@@ -87,20 +95,31 @@ def init(
     kit_version: str,
     kit_sha: str,
     branch: str | None,
+    record: bool,
+    target: str,
     add: bool,
 ) -> None:
     """Write a commented starter configuration for MODELS, and inputs next to them.
 
     The inputs have the names, types and shapes that a model's file states, and numbers that differ:
     replace them by real ones when you have some. The engine is the one that runs such models.
+
+    With --record, for the project in this folder, or in that of --engine: the command behind -- is
+    run once, in a copy, and how it compiles and links is recorded.
     Nothing is written unless everything can be.
     """
     _expect_compatible(github=github, gitlab=gitlab, release=release, upgrade=upgrade)
     if add and engine:
         msg = "--add leaves the configuration as it is: leave out --engine"
         raise InputError(msg)
+    models = () if record else tuple(Path(word) for word in words)
     new = StarterFiles(files={}, lines=())
-    if models or not (github or gitlab):
+    if record:
+        new = _record(words, config, engine or Path(), target)
+    elif target:
+        msg = "--target is about --record, which is not given"
+        raise InputError(msg)
+    elif models or not (github or gitlab):
         new = plan_models(models, config) if add else plan_starter(models, config, engine)
     plan = CallerPlan()
     if github or gitlab:
@@ -125,6 +144,20 @@ def init(
     show(f"next: {Invocation(config=str(config)).again('trim')}")
     if plan.check:
         show(f'then commit, and require the check "{plan.check}"')
+
+
+def _record(words: tuple[str, ...], config: Path, source: Path, target: str) -> StarterFiles:
+    from megtrim.core.cli.session.recorded_starter import (
+        RecordRequest,
+        plan_recorded,
+        split_commands,
+    )
+
+    asked = RecordRequest(
+        commands=split_commands(words), source=source, target=target, config=config
+    )
+    progress = open_console().progress("building")
+    return plan_recorded(asked, open_processes().for_builds(), progress)
 
 
 def _expect_compatible(*, github: bool, gitlab: bool, release: bool, upgrade: bool) -> None:

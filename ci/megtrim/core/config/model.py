@@ -20,6 +20,7 @@ from megtrim.core.config.performance import MemoryConfig, PerfConfig, WorkConfig
 from megtrim.core.config.value_types import (
     AbsoluteTolerance,
     Argument,
+    CompilerName,
     ConfigSection,
     DurationS,
     EmulatedCpu,
@@ -145,7 +146,7 @@ class EngineConfig(ConfigSection):
     build: Annotated[tuple[BuildCommand, ...], Field(min_length=1)] = ()
     """link: the commands that build it, each a list of words, such as [[./configure], [make, -j4]].
     They run one after the other, without a shell, in a copy of source."""
-    compiler: Name = DEFAULT_COMPILER
+    compiler: CompilerName = DEFAULT_COMPILER
     """link: the compiler that links the target, by its name, such as aarch64-linux-gnu-gcc."""
 
     @property

@@ -259,6 +259,13 @@ Name = Annotated[
         "a name of letters, digits, '.', '_' and '-' that starts with a letter or digit",
     ),
 ]
+CompilerName = Annotated[
+    str,
+    Form(
+        r"^([A-Za-z0-9_.]+-)*(cc|gcc|g\+\+|c\+\+|clang|clang\+\+)(-[0-9]+(\.[0-9]+)*)?$",
+        "the name of a compiler, such as gcc, clang++-14 or aarch64-linux-gnu-gcc",
+    ),
+]
 SectionName = Annotated[
     str, Form(r"^[A-Za-z0-9._][A-Za-z0-9._-]*$", "the name of a section, such as .text")
 ]

@@ -96,6 +96,12 @@ def read_loader(program: Path) -> str:
     return "" if links is None else links.loader
 
 
+def list_needed(file: Path) -> tuple[str, ...]:
+    """Return the names of the libraries that a program or a library asks for itself."""
+    links = _read(file)
+    return () if links is None else links.needed
+
+
 def read_needs(
     program: Path, sysroot: Path | None, companions: Mapping[str, Path] = _NONE
 ) -> Needs:

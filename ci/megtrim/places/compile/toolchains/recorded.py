@@ -22,11 +22,11 @@ _LOADERS = ("ld-linux-aarch64.so.1", "ld-linux-armhf.so.3")
 
 
 def find(name: str, processes: ProcessRunner) -> Toolchain:
-    """Raises InputError if it is not there, or has a name that no wrapper has."""
+    """Raises InputError if it is not there."""
     parts = _NAME.fullmatch(name)
     if parts is None:
-        msg = f"engine.compiler: found {name!r}, expected the name of a compiler"
-        raise InputError(msg, hint="such as gcc, clang++-14 or aarch64-linux-gnu-gcc")
+        msg = f"engine.compiler: found {name!r}, which is no compiler's name"
+        raise InputError(msg, hint="name one such as gcc, clang++-14 or aarch64-linux-gnu-gcc")
     by_cxx = {cxx: c for c, cxx in _PAIRS.items()}
     tool = by_cxx.get(parts["tool"], parts["tool"])
     before, behind = parts["prefix"], parts["release"]

@@ -109,7 +109,7 @@ class RecordedBuilder(Builder):
             )
             expect_untouched(self._checkout)
             for target in spec.targets:
-                self._read_link(target, spec.commands, links.find_links(calls), tree, log)
+                self._read_link(target, spec.commands, calls, tree, log)
         driver.note_build(tree, self._full_token(spec, tree, applications))
         return 0, list_compiled(calls), {}
 
@@ -117,11 +117,14 @@ class RecordedBuilder(Builder):
         self,
         target: str,
         commands: tuple[tuple[str, ...], ...],
-        found: dict[str, RecordedLink],
+        calls: tuple[RecordedCall, ...],
         tree: WorkTree,
         log: Path,
     ) -> None:
-        link = links.find_link(found, target, command=shlex.join(commands[-1]))
+        kept = find_kept_links(calls)
+        found = links.find_links(calls)
+        named = found if target in found else kept
+        link = links.find_link(named, target, command=shlex.join(commands[-1]))
         links.expect_repeatable(link)
         expect_inside(link, tree)
         link_env = self._environment_of(link, "read", tree, log)
@@ -203,6 +206,12 @@ class RecordedBuilder(Builder):
         for path in read:
             digest.update(os.fsencode(f"{path} {digest_of(path)}\n"))
         return digest.hexdigest()
+
+
+def find_kept_links(calls: tuple[RecordedCall, ...]) -> dict[str, RecordedLink]:
+    """Return the links whose files are still there, as those of a configure script are not."""
+    found = links.find_links(calls)
+    return {name: link for name, link in found.items() if is_elf(Path(link.output))}
 
 
 def expect_untouched(checkout: Checkout) -> None:
