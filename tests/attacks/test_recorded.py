@@ -17,11 +17,28 @@ from megtrim.places.compile.projects.recorded.builder import RecordedBuilder, ru
 from megtrim.places.compile.projects.recorded.calls import RecordedCall
 from megtrim.places.compile.toolchains import recorded
 from support.clock import until
+from support.megtrim_cli import Project, run_megtrim
+from workflows.documents import workflow
+from workflows.expressions import evaluate
+from workflows.test_policy import start
 
 pytestmark = [pytest.mark.chain]
 
 MAIN = "int lib(int);\nint main(int argc, char **argv) { return lib(argc) - 6; }\n"
 LIB = "int lib(int x) { return x + 5; }\nint other(int x) { return x * 7; }\n"
+
+VERBS: dict[str, tuple[str, ...]] = {  # which a person runs on a branch of someone else
+    "check": (),
+    "doctor": (),
+    "plan": (),
+    "size": (),
+    "size why": ("main",),
+    "clean": (),
+    "perf list": (),
+    "explain": ("main",),
+    "init": ("--github", "--kit", "acme/kit"),
+}
+WITHOUT_OUT = ("check", "doctor", "perf list", "init")
 
 
 class Team:
@@ -256,3 +273,49 @@ def test_a_build_that_is_interrupted(team: Team) -> None:
     until(lambda: not is_there(sleeping), "the end of what it started", within_s=15)
     assert team.build("gcc main.c lib.c -o p\n") == ""
     assert not started.exists()
+
+
+def write_project(folder: Path, marker: Path) -> Project:
+    (folder / "source").mkdir(parents=True)
+    (folder / "source/main.c").write_text("int main(void) { return 0; }\n", encoding="utf-8")
+    project = Project(folder)
+    project.write(
+        {
+            "version": 1,
+            "engine": {
+                "kind": "link",
+                "source": "source",
+                "target": "p",
+                "compiler": "gcc",
+                "build": [["touch", str(marker)], ["gcc", "main.c", "-o", "p"]],
+            },
+            "scenarios": [{"name": "run"}],
+        }
+    )
+    return project
+
+
+def test_a_check_of_a_configuration_with_commands(tmp_path: Path) -> None:
+    marker = tmp_path / "started"
+    project = write_project(tmp_path / "project", marker)
+    out = ("--out", str(project.out))
+    config = ("--config", str(project.config))
+    for verb, arguments in VERBS.items():
+        words = (*verb.split(), *arguments, *config, *(out if verb not in WITHOUT_OUT else ()))
+        ended = run_megtrim(*words, cwd=project.folder, env={}, timeout_s=120)
+        assert (verb, ended.rc == 70, marker.exists()) == (verb, False, False)
+    project.run("stage build")
+
+    assert marker.exists()
+
+
+def test_a_fork_whose_pull_request_has_a_command() -> None:
+    """It runs in the step that builds an engine with CMake, which runs what CMakeLists.txt says."""
+    job = workflow("size-check").jobs["build"]
+    (step,) = (each for each in job["steps"] if "megtrim trim" in each.get("run", ""))
+    context = {**start("pull_request"), "steps": {}}
+    given = {name: evaluate(text, context) for name, text in step["env"].items() if "${{" in text}
+
+    assert not {"password", "key"} & {*map(str, given.values())}
+    assert {access.split("#")[0].strip() for access in job["permissions"].values()} == {"read"}
+    assert evaluate(job["runs-on"], context) == "ubuntu-24.04"

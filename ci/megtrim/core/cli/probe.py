@@ -105,7 +105,7 @@ def probe(
     status is 1.
     """
     wanted = ProbeRequest(model=model, inputs=inputs, arguments=arguments, application=application)
-    session = open_session(options)
+    session = open_session(options, commands=True)
     spec = _make_spec(wanted, session)
     what = "program" if spec.model is None else "model"
     describe(session)

@@ -87,7 +87,8 @@ def run_chain(options: Options, stage: Stage, *, leaves: bool = False) -> tuple[
     if options.committed and stage is Stage.PROFILE:
         msg = "--committed traces nothing, so there is nothing to profile"
         raise InputError(msg, hint="leave --committed out")
-    session = open_session(options)
+    # Sizes are of what is there.
+    session = open_session(options, commands=stage is not Stage.SIZE)
     leaves = leaves and bool(session.request.final)
     wanted = (
         tasks_up_to(stage, session.request.tasks)

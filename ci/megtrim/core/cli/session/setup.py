@@ -49,7 +49,7 @@ from megtrim.core.cli.session.preflight import (
     list_named_files,
 )
 from megtrim.core.config.load import LoadedConfig, load_config
-from megtrim.core.config.model import LINK
+from megtrim.core.config.model import LINK, Config
 from megtrim.core.evidence.evidence import JobPurpose, read_brought
 from megtrim.core.parts import find_parts, load
 from megtrim.core.size import stage as size
@@ -70,7 +70,7 @@ from megtrim.places.compile.projects import checkout
 from megtrim.places.compile.projects.builder import Builder
 from megtrim.places.compile.projects.checkout import Checkout
 from megtrim.places.compile.projects.cmake.driver import expect_plain
-from megtrim.places.compile.projects.recorded.builder import RecordedBuilder
+from megtrim.places.compile.projects.recorded.builder import IdleBuilder, RecordedBuilder
 from megtrim.places.compile.toolchains import kinds as toolchain_kinds
 from megtrim.places.compile.toolchains import recorded
 from megtrim.places.devices import kinds as device_kinds
@@ -82,8 +82,10 @@ KeepReached = Callable[[Options, LoadedConfig, Console], LoadedConfig]
 LeaveSizes = Callable[[Options, LoadedConfig, Origin, MadeOf | None, ProcessRunner, Console], Path]
 
 
-def open_session(options: Options, *, writes: bool = True) -> Session:
-    """``writes``: whether anything goes to ``--out``."""
+def open_session(options: Options, *, writes: bool = True, commands: bool = False) -> Session:
+    """``writes``: whether anything goes to ``--out``. ``commands``: whether the commands of
+    ``engine.build`` may be started, which is said by verbs whose purpose is to build.
+    """
     _refuse_contradictions(options)
     if writes:
         expect_writable(options.out)
@@ -127,10 +129,11 @@ def open_session(options: Options, *, writes: bool = True) -> Session:
     request = _make_request(options, loaded, processes, console, has_base=bool(base))
     request = replace(request, made_of=made_of)
     setting = f"{loaded.config.engine.kind} {toolchain.kind} {toolchain.target} {jobs}"
+    open_builder = _choose_builder(loaded.config, commands=commands)
     services = Services(
         engine=engine,
         toolchain=toolchain,
-        builder=(RecordedBuilder if loaded.config.engine.kind == LINK else Builder)(
+        builder=open_builder(
             engine.checkout,
             toolchain,
             place,
@@ -154,6 +157,12 @@ def open_session(options: Options, *, writes: bool = True) -> Session:
     switches.expect_switchable(session, variants.make_spec(session, Variant.PLAIN, {}))
     size_options.expect_usable(session)
     return session
+
+
+def _choose_builder(config: Config, *, commands: bool) -> type[Builder]:
+    if config.engine.kind != LINK:
+        return Builder
+    return RecordedBuilder if commands else IdleBuilder
 
 
 def _expect_usable_by_parts(session: Session) -> None:

@@ -84,6 +84,8 @@ class RecordedBuilder(Builder):
     does not link, and nothing would be recorded.
     """
 
+    runs_commands = True
+
     def _make(
         self,
         spec: BuildSpec,
@@ -92,6 +94,10 @@ class RecordedBuilder(Builder):
         applications: tuple[ApplicationSpec, ...],
         progress: Progress,
     ) -> tuple[int, tuple[str, ...], dict[str, Path]]:
+        if not self.runs_commands:
+            shown = shlex.join(spec.commands[0])
+            msg = f"the project is not built, and this verb does not run its commands (`{shown}`)"
+            raise InputError(msg, hint="trim first", command=("trim",))
         driver.forget_build(tree)
         driver.drop_stale_tree(tree, self._toolchain, ())
         source_copy.forget(tree.source)
@@ -206,6 +212,12 @@ class RecordedBuilder(Builder):
         for path in read:
             digest.update(os.fsencode(f"{path} {digest_of(path)}\n"))
         return digest.hexdigest()
+
+
+class IdleBuilder(RecordedBuilder):
+    """Starts no command: it links again what is built."""
+
+    runs_commands = False
 
 
 def find_kept_links(calls: tuple[RecordedCall, ...]) -> dict[str, RecordedLink]:
