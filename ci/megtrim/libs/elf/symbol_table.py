@@ -29,8 +29,8 @@ _TRIMMED_MACHINES = ("aarch64", "armv7l", "x86_64")
 _MAX_FILE_BYTES = 4 * 1024**3
 _LOCAL = 0
 _UNDEFINED = 0
-_ABSOLUTE = 0xFFF1
-"""In no section: the linker's own, such as the name of a version that exports have."""
+_IN_NO_SECTION = -1
+"""The linker's own, such as the name of a version that exports have."""
 _IFUNC = 10
 _FUNCTIONS = (2, _IFUNC)
 _CODE_OR_DATA = (1, *_FUNCTIONS)
@@ -190,7 +190,7 @@ def read_dynamic_names(path: Path) -> DynamicNames:
     for name, info, place, *_ in entries:
         if place == _UNDEFINED:
             imported.add(name)
-        elif info & 15 in _CODE_OR_DATA and place != _ABSOLUTE:
+        elif info & 15 in _CODE_OR_DATA and place != _IN_NO_SECTION:
             exported.add(name)
     return DynamicNames(imported=frozenset(imported), exported=frozenset(exported))
 
