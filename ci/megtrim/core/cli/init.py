@@ -10,6 +10,7 @@ from megtrim.core.cli.echo import show
 from megtrim.core.cli.environment import open_processes
 from megtrim.core.cli.options import PATH, examples
 from megtrim.core.cli.session.callers import CallerPlan, CallerRequest
+from megtrim.core.cli.session.project_starter import plan_project
 from megtrim.core.cli.session.starter import StarterFiles, plan_models, plan_starter, write_files
 from megtrim.core.parts import find_parts, load
 from megtrim.libs.util.errors import InputError
@@ -28,9 +29,11 @@ PlanCallers = Callable[[CallerRequest, ProcessRunner], CallerPlan]
     "megtrim init --github --upgrade",
     "megtrim init models/resnet50.mge --gitlab --kit OWNER/REPO",
     "megtrim init --add models/mobilenet.mge",
+    "megtrim init --cmake ../zstd --target zstd",
+    "megtrim init --cmake ../zstd --target zstd -- -q -3 data.bin -o {outputs}/data.zst",
 )
 @click.command()
-@click.argument("models", nargs=-1, type=PATH)
+@click.argument("words", nargs=-1, metavar="[MODELS]...")
 @click.option(
     "--config",
     "-c",
@@ -44,6 +47,12 @@ PlanCallers = Callable[[CallerRequest, ProcessRunner], CallerPlan]
     type=PATH,
     help="MegEngine checkout. Default: the one in, next to or above the configuration's folder.",
 )
+@click.option(
+    "--cmake",
+    type=PATH,
+    help="In place of MODELS: a CMake project, of which --target is trimmed.",
+)
+@click.option("--target", default="", help="With --cmake: the program that is trimmed.")
 @click.option(
     "--github",
     is_flag=True,
@@ -76,9 +85,11 @@ PlanCallers = Callable[[CallerRequest, ProcessRunner], CallerPlan]
     "--add", is_flag=True, help="Add MODELS to a configuration that is there: files of their own."
 )
 def init(
-    models: tuple[Path, ...],
+    words: tuple[str, ...],
     config: Path,
     engine: Path | None,
+    cmake: Path | None,
+    target: str,
     github: bool,
     release: bool,
     gitlab: bool,
@@ -93,14 +104,24 @@ def init(
 
     The inputs have the names, types and shapes that a model's file states, and numbers that differ:
     replace them by real ones when you have some. The engine is the one that runs such models.
-    Nothing is written unless everything can be.
+    With --cmake, words after -- are the arguments of a first command of the project's program;
+    those that are files become inputs of it. Nothing is written unless everything can be.
     """
+    if target and cmake is None:
+        msg = "--target is the program of a project: it needs --cmake"
+        raise InputError(msg)
+    if cmake is not None and (add or engine):
+        msg = "--cmake names what is trimmed: leave out --engine and --add"
+        raise InputError(msg)
+    models = tuple(map(Path, words))
     _expect_compatible(github=github, gitlab=gitlab, release=release, upgrade=upgrade)
     if add and engine:
         msg = "--add leaves the configuration as it is: leave out --engine"
         raise InputError(msg)
     new = StarterFiles(files={}, lines=())
-    if models or not (github or gitlab):
+    if cmake is not None:
+        new = plan_project(cmake, target, words, config)
+    elif models or not (github or gitlab):
         new = plan_models(models, config) if add else plan_starter(models, config, engine)
     plan = CallerPlan()
     if github or gitlab:
