@@ -10,6 +10,7 @@ from megtrim.core.cli.echo import open_console, show
 from megtrim.core.cli.environment import open_processes
 from megtrim.core.cli.options import PATH, examples
 from megtrim.core.cli.session.callers import CallerPlan, CallerRequest
+from megtrim.core.cli.session.project_starter import plan_project
 from megtrim.core.cli.session.starter import StarterFiles, plan_models, plan_starter, write_files
 from megtrim.core.parts import find_parts, load
 from megtrim.libs.util.errors import InputError
@@ -28,6 +29,8 @@ PlanCallers = Callable[[CallerRequest, ProcessRunner], CallerPlan]
     "megtrim init --github --upgrade",
     "megtrim init models/resnet50.mge --gitlab --kit OWNER/REPO",
     "megtrim init --add models/mobilenet.mge",
+    "megtrim init --cmake ../zstd --target zstd",
+    "megtrim init --cmake ../zstd --target zstd -- -q -3 data.bin -o {outputs}/data.zst",
     "megtrim init --record -- make -j4",
     "megtrim init --record --target libpng16.so.16 -- ./configure --then make -j4",
 )
@@ -45,6 +48,14 @@ PlanCallers = Callable[[CallerRequest, ProcessRunner], CallerPlan]
     "--engine",
     type=PATH,
     help="MegEngine checkout. Default: the one in, next to or above the configuration's folder.",
+)
+@click.option(
+    "--cmake",
+    type=PATH,
+    help="In place of MODELS: a CMake project, of which --target is trimmed.",
+)
+@click.option(
+    "--target", default="", help="With --cmake or --record: the program or library that is trimmed."
 )
 @click.option(
     "--github",
@@ -79,7 +90,6 @@ PlanCallers = Callable[[CallerRequest, ProcessRunner], CallerPlan]
     is_flag=True,
     help="Build any project once by the command behind --, and write what it takes to trim it.",
 )
-@click.option("--target", default="", help="With --record: the program or library to trim.")
 @click.option(
     "--add", is_flag=True, help="Add MODELS to a configuration that is there: files of their own."
 )
@@ -87,6 +97,8 @@ def init(
     words: tuple[str, ...],
     config: Path,
     engine: Path | None,
+    cmake: Path | None,
+    target: str,
     github: bool,
     release: bool,
     gitlab: bool,
@@ -96,7 +108,6 @@ def init(
     kit_sha: str,
     branch: str | None,
     record: bool,
-    target: str,
     add: bool,
 ) -> None:
     """Write a commented starter configuration for MODELS, and inputs next to them.
@@ -104,21 +115,22 @@ def init(
     The inputs have the names, types and shapes that a model's file states, and numbers that differ:
     replace them by real ones when you have some. The engine is the one that runs such models.
 
-    With --record, for the project in this folder, or in that of --engine: the command behind -- is
-    run once, in a copy, and how it compiles and links is recorded.
-    Nothing is written unless everything can be.
+    With --cmake, words after -- are the arguments of a first command of the project's program;
+    those that are files become inputs of it. With --record, for the project in this folder or in
+    that of --engine, words after -- are the command that builds it: it is run once, in a copy, and
+    how it compiles and links is recorded. Nothing is written unless everything can be.
     """
+    _expect_one_source(cmake=cmake, record=record, target=target, add=add, engine=engine)
+    models = tuple(map(Path, words))
     _expect_compatible(github=github, gitlab=gitlab, release=release, upgrade=upgrade)
     if add and engine:
         msg = "--add leaves the configuration as it is: leave out --engine"
         raise InputError(msg)
-    models = () if record else tuple(Path(word) for word in words)
     new = StarterFiles(files={}, lines=())
-    if record:
+    if cmake is not None:
+        new = plan_project(cmake, target, words, config)
+    elif record:
         new = _record(words, config, engine or Path(), target)
-    elif target:
-        msg = "--target is about --record, which is not given"
-        raise InputError(msg)
     elif models or not (github or gitlab):
         new = plan_models(models, config) if add else plan_starter(models, config, engine)
     plan = CallerPlan()
@@ -144,6 +156,20 @@ def init(
     show(f"next: {Invocation(config=str(config)).again('trim')}")
     if plan.check:
         show(f'then commit, and require the check "{plan.check}"')
+
+
+def _expect_one_source(
+    *, cmake: Path | None, record: bool, target: str, add: bool, engine: Path | None
+) -> None:
+    if target and cmake is None and not record:
+        msg = "--target is the program of a project: it needs --cmake or --record"
+        raise InputError(msg)
+    if cmake is not None and (add or engine or record):
+        msg = "--cmake names what is trimmed: leave out --engine, --record and --add"
+        raise InputError(msg)
+    if record and add:
+        msg = "--add is for models, and --record for a project: leave one of them out"
+        raise InputError(msg)
 
 
 def _record(words: tuple[str, ...], config: Path, source: Path, target: str) -> StarterFiles:

@@ -173,11 +173,14 @@ def _check_of_models(config: Config) -> Mistakes:
 def _check_command(path: KeyPath, scenario: ScenarioConfig | CommandConfig) -> Mistakes:
     used: set[str] = set()
     unreadable = []
+    known = application_arguments.KNOWN
+    if isinstance(scenario, CommandConfig):
+        known = application_arguments.OF_COMMAND
     for i, argument in enumerate(scenario.args):
         try:
             used |= set(application_arguments.placeholders(argument))
         except InputError:
-            expected = f"{application_arguments.KNOWN}, and {{{{ or }}}} for a brace"
+            expected = f"{known}, and {{{{ or }}}} for a brace"
             unreadable.append(Mistake((*path, "args", i), show(argument), expected))
     yield from unreadable
     if unreadable:

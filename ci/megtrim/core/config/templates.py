@@ -142,7 +142,7 @@ engine:
 {build}
 {programs}# What must work: add what your users do. Other functions move to a second file.
 scenarios:
-- {{name: help, {program}args: ['--help']}}
+- {{name: first, {program}args: ['--version']}}
 """
 
 

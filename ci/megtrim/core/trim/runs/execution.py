@@ -12,6 +12,7 @@ from pathlib import Path
 from megtrim.core.build_spec import REST_SUFFIX
 from megtrim.core.chain.filenames import CACHE_FILE, TRACE_FILE
 from megtrim.engines.megengine.load_and_run.arguments import ProgramArguments, compose
+from megtrim.libs.elf.needed_libraries import read_own_name
 from megtrim.libs.programs import application_arguments
 from megtrim.libs.programs.app_outputs import PRINTED
 from megtrim.libs.programs.application_arguments import OUTPUTS, STDIN, STDIN_FILE, STDOUT_FILE
@@ -91,10 +92,14 @@ def run_on(lease: Lease, spec: RunSpec) -> RunResult:
         program = spec.program.name
         directory.put(spec.program, program)
         for name in spec.companions:
-            directory.put(spec.program.with_name(name), name)
+            library = spec.program.with_name(name)
+            directory.put(library, read_own_name(library) or name)
         if spec.with_rest:
-            rest = f"{spec.holder.name}{REST_SUFFIX}"
-            directory.put(spec.holder.with_name(rest), rest)
+            holder = spec.holder
+            rest = holder.with_name(f"{holder.name}{REST_SUFFIX}")
+            # Its program finds it by the name under which it was loaded.
+            loaded = read_own_name(holder) if spec.companions else ""
+            directory.put(rest, f"{loaded or holder.name}{REST_SUFFIX}")
         if spec.model is not None and not spec.without_model:
             directory.put(spec.model, spec.prefix + MODEL)
         read = {name: path for name, path in spec.inputs.items() if name != STDIN}

@@ -322,13 +322,10 @@ def _record(
 
 
 def _model(reader: _Reader, name: str, fields: dict[str, Any], keys: tuple[str, ...]) -> str:
-    if "/" in name:
-        if _MODEL not in fields:
-            reader.fail(f"the key {_MODEL!r} is missing", *keys)
+    if _MODEL in fields:
         return reader.sha256(fields[_MODEL], *keys, _MODEL)
-    for each in (_MODEL, _GRAPH):
-        if each in fields:
-            reader.fail(f"{name} is a command, so it has no {each}", *keys, each)
+    if "/" in name:
+        reader.fail(f"the key {_MODEL!r} is missing", *keys)
     return ""
 
 

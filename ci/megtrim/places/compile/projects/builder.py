@@ -323,7 +323,13 @@ def _find_artifact(build: Path, target: str) -> Path:
     if found is None:
         msg = f"the build in {build} made no file called {target}"
         raise ProductFailure(msg, hint="is it the name of a target of this engine?")
-    return found
+    # A library may be a link to the file with its version, which alone was linked.
+    whole = build.resolve()
+    made = found.resolve()
+    if not made.is_relative_to(whole):
+        msg = f"{found} leads out of the build, to {made}"
+        raise ProductFailure(msg, hint="name a target that the build makes itself")
+    return build / made.relative_to(whole)
 
 
 def is_elf(path: Path) -> bool:
