@@ -17,7 +17,12 @@ from megtrim.libs.util.value import Value
 from megtrim.places.compile.projects import checkout, source_copy
 from megtrim.places.compile.projects.builder import Progress
 from megtrim.places.compile.projects.cmake.driver import WorkTree
-from megtrim.places.compile.projects.recorded.builder import find_kept_links, run_recorded
+from megtrim.places.compile.projects.recorded.builder import (
+    find_kept_links,
+    find_target,
+    run_recorded,
+)
+from megtrim.places.compile.projects.recorded.calls import RecordedCall
 from megtrim.places.compile.projects.recorded.links import RecordedLink, expect_repeatable
 
 THEN = "--then"
@@ -57,7 +62,7 @@ def plan_recorded(
     source_copy.sync(taken, tree.source, {})
     calls = run_recorded(asked.commands, tree, processes, root / "build.log", progress)
     linked = find_kept_links(calls)
-    target = _choose(linked, asked)
+    target = _choose(linked, calls, tree, asked)
     users = [name for name, each in linked.items() if _loads(each, target.name)]
     sizes = {name: Path(each.output).stat().st_size for name, each in linked.items()}
     # Its log is of use only where something went wrong.
@@ -78,20 +83,22 @@ def plan_recorded(
     )
 
 
-def _choose(linked: dict[str, RecordedLink], asked: RecordRequest) -> RecordedLink:
+def _choose(
+    linked: dict[str, RecordedLink],
+    calls: tuple[RecordedCall, ...],
+    tree: WorkTree,
+    asked: RecordRequest,
+) -> RecordedLink:
     shown = shlex.join(asked.commands[-1])
     if not linked:
         msg = f"`{shown}` linked nothing that megtrim could see"
         hint = "clean the project first; name compilers without a folder, such as CC=gcc"
         raise InputError(msg, hint=hint)
     names = sorted(linked)
-    if asked.target and asked.target not in linked:
-        msg = f"--target {asked.target}: `{shown}` linked {', '.join(names)}"
-        raise InputError(msg, hint="name one of these")
     if not asked.target and len(linked) > 1:
         msg = f"`{shown}` linked {', '.join(names)}"
         raise InputError(msg, hint=f"name the one to trim, such as --target {names[0]}")
-    chosen = linked[asked.target or names[0]]
+    chosen = find_target(calls, asked.target or names[0], tree, command=shown)
     expect_repeatable(chosen)
     return chosen
 

@@ -4,6 +4,7 @@ import hashlib
 import os
 import shlex
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 from megtrim.core.build_spec import BuildSpec
@@ -127,10 +128,7 @@ class RecordedBuilder(Builder):
         tree: WorkTree,
         log: Path,
     ) -> None:
-        kept = find_kept_links(calls)
-        found = links.find_links(calls)
-        named = found if target in found else kept
-        link = links.find_link(named, target, command=shlex.join(commands[-1]))
+        link = find_target(calls, target, tree, command=shlex.join(commands[-1]))
         links.expect_repeatable(link)
         expect_inside(link, tree)
         link_env = self._environment_of(link, "read", tree, log)
@@ -152,15 +150,15 @@ class RecordedBuilder(Builder):
             shutil.rmtree(folder)
         return inputs.compile_sources(link, folder, link_env)
 
-    def _links(self, tree: WorkTree) -> dict[str, RecordedLink]:
-        return links.find_links(Wrappers(tree.root / _WRAPPERS).read())
+    def _find(self, target: str, tree: WorkTree) -> RecordedLink:
+        calls = Wrappers(tree.root / _WRAPPERS).read()
+        return find_target(calls, target, tree, command="the build")
 
     def _find_built(self, tree: WorkTree, target: str) -> Path:
-        return Path(links.find_link(self._links(tree), target, command="the build").output)
+        return Path(self._find(target, tree).output)
 
     def _find_command(self, target: str, link_env: LinkEnvironment) -> LinkCommand:
-        tree = WorkTree(root=link_env.tree)
-        link = links.find_link(self._links(tree), target, command="the build")
+        link = self._find(target, WorkTree(root=link_env.tree))
         return self._compile_sources(link, link_env)
 
     def _link_environment(
@@ -172,7 +170,7 @@ class RecordedBuilder(Builder):
         applications: tuple[ApplicationSpec, ...],
     ) -> LinkEnvironment:
         del applications
-        link = links.find_link(self._links(tree), target, command="the build")
+        link = self._find(target, tree)
         return self._environment_of(link, label, tree, folder / "build.log")
 
     def _environment_of(
@@ -202,11 +200,9 @@ class RecordedBuilder(Builder):
     ) -> str:
         """Of what was asked for, of the record and of what the links read."""
         digest = hashlib.sha256(self._token(spec, applications).encode())
-        record = Wrappers(tree.root / _WRAPPERS)
-        found = links.find_links(record.read())
-        read = [record.record]
+        read = [Wrappers(tree.root / _WRAPPERS).record]
         for target in spec.targets:
-            link = links.find_link(found, target, command="the build")
+            link = self._find(target, tree)
             spelt = (*links.iter_inputs(link.words), link.output)
             read += (Path(link.cwd, each) for each in spelt)
         for path in read:
@@ -224,6 +220,27 @@ def find_kept_links(calls: tuple[RecordedCall, ...]) -> dict[str, RecordedLink]:
     """Return the links whose files are still there, as those of a configure script are not."""
     found = links.find_links(calls)
     return {name: link for name, link in found.items() if is_elf(Path(link.output))}
+
+
+def find_target(
+    calls: tuple[RecordedCall, ...], target: str, tree: WorkTree, *, command: str
+) -> RecordedLink:
+    """Find it by the name that it was linked by, or that the build gave a copy of it.
+
+    Raises InputError for a target that the build did not link.
+    """
+    found = links.find_links(calls)
+    if target in found:
+        return found[target]
+    kept = find_kept_links(calls)
+    copies = (
+        path for path in sorted(tree.source.rglob("*")) if path.name == target and is_elf(path)
+    )
+    for digest in map(digest_of, copies):
+        for link in kept.values():
+            if digest_of(Path(link.output)) == digest:
+                return replace(link, name=target)
+    return links.find_link(kept, target, command=command)
 
 
 def expect_untouched(checkout: Checkout) -> None:
