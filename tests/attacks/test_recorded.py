@@ -301,7 +301,9 @@ def test_a_check_of_a_configuration_with_commands(tmp_path: Path) -> None:
     out = ("--out", str(project.out))
     config = ("--config", str(project.config))
     for verb, arguments in VERBS.items():
-        words = (*verb.split(), *arguments, *config, *(out if verb not in WITHOUT_OUT else ()))
+        words = [*verb.split(), *arguments, *config]
+        if verb not in WITHOUT_OUT:
+            words += out
         ended = run_megtrim(*words, cwd=project.folder, env={}, timeout_s=120)
         assert (verb, ended.rc == 70, marker.exists()) == (verb, False, False)
     project.run("stage build")

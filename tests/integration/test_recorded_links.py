@@ -67,7 +67,9 @@ class Shapes:
 
     def trim(self, level: str, **keys: object) -> None:
         config = self.project.read()
-        config["trim"] = {"level": level, **({"exports": ["@applications"]} if keys else {})}
+        config["trim"] = {"level": level}
+        if keys:
+            config["trim"]["exports"] = ["@applications"]
         config["scenarios"] = [{"name": "square", "args": ["square"], **keys}]
         self.project.write(config)
         self.project.expect("trim")
@@ -89,9 +91,11 @@ def shapes(tmp_path_factory: pytest.TempPathFactory) -> Shapes:
 def record(shapes: Shapes, target: str) -> CompletedCommand:
     shapes.project.config.unlink(missing_ok=True)
     shutil.rmtree(shapes.project.folder / "megtrim", ignore_errors=True)
-    words = ("init", "--record", "--engine", "source", *(("--target", target) if target else ()))
-    command = ("--", "make", "-j2", "CC=gcc")
-    return run_megtrim(*words, *command, cwd=shapes.project.folder, env={}, timeout_s=300)
+    words = ["init", "--record", "--engine", "source"]
+    if target:
+        words += ["--target", target]
+    words += ["--", "make", "-j2", "CC=gcc"]
+    return run_megtrim(*words, cwd=shapes.project.folder, env={}, timeout_s=300)
 
 
 def test_a_target_is_chosen(shapes: Shapes) -> None:

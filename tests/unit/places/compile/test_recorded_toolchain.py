@@ -66,8 +66,8 @@ def test_a_cross_compiler_has_its_own_strip(tmp_path: Path) -> None:
     ("name", "said"),
     [
         ("gcc", "gcc is not on the PATH"),
-        ("tcc", "found 'tcc', which is no compiler's name"),
-        ("/usr/bin/gcc", "found '/usr/bin/gcc', which is no compiler's name"),
+        ("tcc", "found 'tcc', which names no compiler"),
+        ("/usr/bin/gcc", "found '/usr/bin/gcc', which names no compiler"),
     ],
 )
 def test_what_is_not_there_is_named(tmp_path: Path, name: str, said: str) -> None:

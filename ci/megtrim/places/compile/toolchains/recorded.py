@@ -25,11 +25,12 @@ def find(name: str, processes: ProcessRunner) -> Toolchain:
     """Raises InputError if it is not there."""
     parts = _NAME.fullmatch(name)
     if parts is None:
-        msg = f"engine.compiler: found {name!r}, which is no compiler's name"
+        msg = f"engine.compiler: found {name!r}, which names no compiler"
         raise InputError(msg, hint="name one such as gcc, clang++-14 or aarch64-linux-gnu-gcc")
     by_cxx = {cxx: c for c, cxx in _PAIRS.items()}
     tool = by_cxx.get(parts["tool"], parts["tool"])
-    before, behind = parts["prefix"], parts["release"]
+    before = parts["prefix"]
+    behind = parts["release"]
     c = tools.need(processes, f"{before}{tool}{behind}", hint="install it, or name another")
     cxx = processes.which(f"{before}{_PAIRS[tool]}{behind}") or c
     target = tools.first_line(processes, c, "-dumpmachine")

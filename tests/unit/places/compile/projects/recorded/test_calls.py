@@ -51,7 +51,7 @@ def read(data: bytes) -> list[RecordedCall]:
         ("ends with\\", ["ends", "with"]),
         ("caf\u00e9\u00a0x", ["caf\u00e9\u00a0x"]),
     ],
-)  # fmt: skip
+)
 def test_words_of_a_response_file(text: str, words: list[str]) -> None:
     assert list(split(text)) == words
 

@@ -29,16 +29,32 @@ def link(text: str, role: Role = Role.COMPILER) -> RecordedLink:
         ("a.o", "a.out", "/src/a/a.out", "a.o"),
         ("a.o -o ../out/./prog", "prog", "/src/out/prog", "a.o"),
         ("-L lib a.o -lm -o prog", "prog", "/src/a/prog", "-L lib a.o -lm"),
-        ("-shared a.o -Wl,-soname,libx.so.1 -o libx.so.1.2", "libx.so.1", "/src/a/libx.so.1.2",
-         "-shared a.o -Wl,-soname,libx.so.1"),
-        ("-shared a.o -Wl,-soname -Wl,libx.so.1 -o .libs/l", "libx.so.1", "/src/a/.libs/l",
-         "-shared a.o -Wl,-soname -Wl,libx.so.1"),
-        ("-shared a.o -Wl,-soname=libx.so -o l", "libx.so", "/src/a/l",
-         "-shared a.o -Wl,-soname=libx.so"),
-        ("-shared a.o -Xlinker -h -Xlinker libx.so -o l", "libx.so", "/src/a/l",
-         "-shared a.o -Xlinker -h -Xlinker libx.so"),
+        (
+            "-shared a.o -Wl,-soname,libx.so.1 -o libx.so.1.2",
+            "libx.so.1",
+            "/src/a/libx.so.1.2",
+            "-shared a.o -Wl,-soname,libx.so.1",
+        ),
+        (
+            "-shared a.o -Wl,-soname -Wl,libx.so.1 -o .libs/l",
+            "libx.so.1",
+            "/src/a/.libs/l",
+            "-shared a.o -Wl,-soname -Wl,libx.so.1",
+        ),
+        (
+            "-shared a.o -Wl,-soname=libx.so -o l",
+            "libx.so",
+            "/src/a/l",
+            "-shared a.o -Wl,-soname=libx.so",
+        ),
+        (
+            "-shared a.o -Xlinker -h -Xlinker libx.so -o l",
+            "libx.so",
+            "/src/a/l",
+            "-shared a.o -Xlinker -h -Xlinker libx.so",
+        ),
     ],
-)  # fmt: skip
+)
 def test_a_link_is_read(text: str, name: str, output: str, words: str) -> None:
     found = link(text)
 
