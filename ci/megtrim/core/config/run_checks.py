@@ -89,14 +89,17 @@ def check_commands(config: Config, document: Document) -> Mistakes:
         expected = "trim: {level: function, base: plain} or deferred in its place, or models"
         yield Mistake(("scenarios",), found, expected)
     if not (config.models or config.scenarios):
-        yield Mistake(("scenarios",), "nothing", "this key, or models: what must work")
+        key, other = ("scenarios", "models")
+        if config.engine.kind != CMAKE:
+            key, other = other, key
+        yield Mistake((key,), "nothing", f"this key, or {other}: what must work")
 
 
 def _starts_from_plain(trim: TrimConfig) -> bool:
     return trim.level != "region" and trim.base == "plain"
 
 
-_OF_PROJECT = ("folder", "include")
+OF_PROJECT = ("folder", "include")
 
 
 def check_project(config: Config, _document: Document) -> Mistakes:
@@ -105,7 +108,7 @@ def check_project(config: Config, _document: Document) -> Mistakes:
         yield from _check_folders(config)
         yield from _check_of_models(config)
         return
-    for key in _OF_PROJECT:
+    for key in OF_PROJECT:
         if key in engine.model_fields_set:
             found = f"a key of kind {CMAKE} on an engine of kind {engine.kind}"
             yield Mistake(("engine", key), found, f"kind: {CMAKE}, or no such key")
@@ -152,13 +155,14 @@ def _check_command(path: KeyPath, scenario: ScenarioConfig | CommandConfig) -> M
     yield from unreadable
     if unreadable:
         return
-    yield from _check_inputs(path, scenario, used)
     if isinstance(scenario, CommandConfig):
+        yield from _check_inputs(path, scenario, used)
         yield from _check_outputs(path, scenario, used)
         return
     if application_arguments.MODEL not in used:
         found = "a command line without {model}"
         yield Mistake((*path, "args"), found, "{model} in its place")
+    yield from _check_inputs(path, scenario, used)
     yield from _check_cache(path, scenario, is_used=application_arguments.ALGO_CACHE in used)
 
 
