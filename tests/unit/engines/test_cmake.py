@@ -1,4 +1,5 @@
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -18,7 +19,7 @@ def source(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def open_project(source: Path, target: str = "tool", **keys: object) -> CMakeProject:
+def open_project(source: Path, target: str = "tool", **keys: Any) -> CMakeProject:
     project = CMakeProject(source, ProcessRunner({}))
     asked = {"kind": "cmake", "target": target, **keys}
     project.choose(EngineConfig.model_validate(asked))
@@ -73,6 +74,6 @@ def test_a_program_is_no_library(source: Path) -> None:
         ({"include": ["src"]}, "has no folder src, which engine.include names"),
     ],
 )
-def test_a_wrong_folder_is_named(source: Path, keys: dict[str, object], said: str) -> None:
+def test_a_wrong_folder_is_named(source: Path, keys: dict[str, Any], said: str) -> None:
     with pytest.raises(InputError, match=said):
         open_project(source, **keys)

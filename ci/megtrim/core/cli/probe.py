@@ -18,7 +18,7 @@ from megtrim.core.chain.graph import (
     tasks_up_to,
 )
 from megtrim.core.chain.session import Services, Session, binary
-from megtrim.core.checks.invocation import Options, suggest_for_probe
+from megtrim.core.checks.invocation import Invocation, Options, suggest_for_probe
 from megtrim.core.checks.statuses import ScenarioStatus
 from megtrim.core.cli.echo import show
 from megtrim.core.cli.options import examples, json_option, running
@@ -108,6 +108,7 @@ def probe(
     session = open_session(options, commands=True)
     spec = _make_spec(wanted, session)
     what = "program" if spec.model is None else "model"
+    again = session.request.invocation
     describe(session)
     _, codes = stages.run(tasks_up_to(Stage.REDUCE, session.request.tasks), session)
     if REDUCED not in session.results.done:
@@ -116,7 +117,7 @@ def probe(
     trimmed = spec.with_program(binary(session.results.done[REDUCED], program))
     reduced = _run(trimmed, session.services)
     if ending(reduced.run) is RunOutcome.PASSED:
-        show(_render_outcome(wanted, None, session, what, as_json=options.as_json))
+        show(_render_outcome(wanted, None, again, as_json=options.as_json, what=what))
         return EXIT_PASS
     found = _diagnose_failure(reduced.run, program, spec, session)
     if defers_functions(session.request.config):
@@ -127,7 +128,7 @@ def probe(
         else:
             text = f"{found.text}; with its rest, {describe_with_rest(whole.run)}"
             found = replace(found, text=text)
-    show(_render_outcome(wanted, found, session, what, as_json=options.as_json))
+    show(_render_outcome(wanted, found, again, as_json=options.as_json, what=what))
     return EXIT_PASS if found.status is ScenarioStatus.PASS else ProductFailure.exit_code
 
 
@@ -287,7 +288,12 @@ def _expect_used(wanted: ProbeRequest, more: frozenset[str]) -> None:
 
 
 def _render_outcome(
-    wanted: ProbeRequest, found: Diagnosis | None, session: Session, what: str, *, as_json: bool
+    wanted: ProbeRequest,
+    found: Diagnosis | None,
+    invocation: Invocation,
+    *,
+    as_json: bool,
+    what: str = "model",
 ) -> str:
     status = found.status if found else "pass"
     text = found.text if found else "it ran to its end on the reduced build"
@@ -305,5 +311,5 @@ def _render_outcome(
         *(f"  region     {region}" for region in missing),
     ]
     if status == "trap":
-        lines.append(f"  what to do: {suggest_for_probe(session.request.invocation)}")
+        lines.append(f"  what to do: {suggest_for_probe(invocation)}")
     return "\n".join(lines)

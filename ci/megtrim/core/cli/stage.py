@@ -193,7 +193,11 @@ def _as_text(session: Session, stage: Stage, wanted: Sequence[Task], *, leaves: 
     if stage is Stage.SIZE:
         lines += map(table.render_sizes, size_result(session.results).artifacts)
         committed = session.request.options.committed
-        lines += tables.explain(size_result(session.results), committed=committed)
+        lines += tables.explain(
+            size_result(session.results),
+            committed=committed,
+            kernels=bool(session.request.config.models),
+        )
         lines += table.render_urgent(tuple(budget_checks_of(session)))
     for folder in session.results.done.values():
         if folder.stage == stage and not leaves:

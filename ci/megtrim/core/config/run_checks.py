@@ -90,7 +90,10 @@ def check_commands(config: Config, document: Document) -> Mistakes:
         expected = "trim: {level: function, base: plain} or deferred in its place, or models"
         yield Mistake(("scenarios",), found, expected)
     if not (config.models or config.scenarios):
-        yield Mistake(("scenarios",), "nothing", "this key, or models: what must work")
+        key, other = ("scenarios", "models")
+        if not config.engine.is_project:
+            key, other = other, key
+        yield Mistake((key,), "nothing", f"this key, or {other}: what must work")
 
 
 def _starts_from_plain(trim: TrimConfig) -> bool:
@@ -185,13 +188,14 @@ def _check_command(path: KeyPath, scenario: ScenarioConfig | CommandConfig) -> M
     yield from unreadable
     if unreadable:
         return
-    yield from _check_inputs(path, scenario, used)
     if isinstance(scenario, CommandConfig):
+        yield from _check_inputs(path, scenario, used)
         yield from _check_outputs(path, scenario, used)
         return
     if application_arguments.MODEL not in used:
         found = "a command line without {model}"
         yield Mistake((*path, "args"), found, "{model} in its place")
+    yield from _check_inputs(path, scenario, used)
     yield from _check_cache(path, scenario, is_used=application_arguments.ALGO_CACHE in used)
 
 

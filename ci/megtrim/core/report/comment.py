@@ -383,4 +383,4 @@ def _name_causes(check: Check, verdict: Verdict) -> str:
     size = next(found, None)
     if size is None or (size.growth_bytes or 0) <= 0:
         return ""
-    return sizes.name_causes(size, verdict.causes)
+    return sizes.name_causes(size, verdict.causes, kernels=is_of_models(verdict))

@@ -71,13 +71,14 @@ _SHOWN = re.compile(
 )
 """Of the table of all words."""
 _ROW = re.compile(r"^\| (\*\*|`|)([a-zA-Z][\w -]*)\1 \| (.+?) \|", re.MULTILINE)
+_OF_MODELS = re.compile(r"\b(?:models?|regions?|MODEL|MIDOUT\w*)\b")
 _LINK = re.compile(r"\[([^]]*)\]\([^)]*\)")
 _MARKS = re.compile(r"\*+|`")
 _BREAK = re.compile(r"(/|_|::)(?=[^/_:])")
 
 
 def render(verdict: Verdict) -> str:
-    environment = _environment()
+    environment = _environment(kernels=is_of_models(verdict))
     style = _asset("style.css")
     times = list_page_values(verdict)
     if times["performance"] is not None:
@@ -118,7 +119,7 @@ def _sizes(verdict: Verdict) -> dict[str, Any]:
     return {
         "pictures": tuple(map(size_picture, verdict.artifacts)),
         "grown": grown,
-        "notes": tuple(growth.list_notes(verdict)),
+        "notes": tuple(growth.list_notes(verdict, kernels=is_of_models(verdict))),
         "byte_maps": byte_maps,
         "prices": priced,
         "price_kinds": tuple(PriceKind),
@@ -126,7 +127,8 @@ def _sizes(verdict: Verdict) -> dict[str, Any]:
 
 
 @cache
-def _environment() -> Environment:
+def _environment(*, kernels: bool = True) -> Environment:
+    """Without ``kernels``, no word is explained that speaks of them or of models."""
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
     environment = Environment(
@@ -141,7 +143,10 @@ def _environment() -> Environment:
     environment.filters |= {
         "breakable": _mark_breaks,
         "causes": lambda size, verdict: growth.explain_growth(
-            size, verdict.causes, committed=verdict.invocation.committed
+            size,
+            verdict.causes,
+            committed=verdict.invocation.committed,
+            kernels=is_of_models(verdict),
         ),
         "compiled": describe_rebuild,
         "components": growth.name_components,
@@ -165,7 +170,11 @@ def _environment() -> Environment:
         "scenario_statuses": SCENARIO_STATUSES,
         "kept_of_held": kept_of_held,
         "most_missing": _MOST_MISSING,
-        "words": read_words(find_shipped("docs", "docs")),
+        "words": {
+            name: word
+            for name, word in read_words(find_shipped("docs", "docs")).items()
+            if kernels or not word.is_of_models
+        },
     }
     return environment
 
@@ -179,6 +188,10 @@ class Word(Value):
     @property
     def anchor(self) -> str:
         return f"word-{self.word.replace(' ', '-')}"
+
+    @property
+    def is_of_models(self) -> bool:
+        return _OF_MODELS.search(f"{self.word} {self.meaning}") is not None
 
 
 def read_words(documentation: Path) -> dict[str, Word]:

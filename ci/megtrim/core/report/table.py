@@ -31,7 +31,9 @@ _SPARE = ("bytes", "growth", "% of plain", "functions kept", "regions kept")
 def render(verdict: Verdict, *, width: int = 0) -> str:
     """``width``: columns that tables are to fit; 0: any."""
     parts = [render_sizes(artifact, verdict, width=width) for artifact in verdict.artifacts]
-    if growth := [*tables.explain(verdict, committed=verdict.invocation.committed)]:
+    committed = verdict.invocation.committed
+    growth = [*tables.explain(verdict, committed=committed, kernels=is_of_models(verdict))]
+    if growth:
         parts.append("\n".join(growth))
     if limits := budgets.text(verdict):
         parts.append(limits)

@@ -12,7 +12,13 @@ from megtrim.core.size.growth.causes import Cause, count_kinds, name_kind
 from megtrim.core.size.prices import PriceChange
 from megtrim.core.size.rows import BudgetRow, VariantSize
 from megtrim.core.verdict.model import Verdict
-from megtrim.core.verdict.wording import MeasuredSizes, growth_of, list_trimmed, name_variant
+from megtrim.core.verdict.wording import (
+    MeasuredSizes,
+    growth_of,
+    is_of_models,
+    list_trimmed,
+    name_variant,
+)
 from megtrim.libs.render.formatting import group_digits, percent
 from megtrim.libs.render.markup import bounded_table, code, code_in_title, fold, one_line, prose
 
@@ -43,7 +49,8 @@ def glance(verdict: Verdict) -> str:
     for artifact, size in reduced[:_MOST_ARTIFACTS]:
         lines.append(_line(verdict, artifact, size, against))
         lines.append(describe_forms(size))
-        lines.append(explain_growth(size, verdict.causes, committed=committed))
+        kernels = is_of_models(verdict)
+        lines.append(explain_growth(size, verdict.causes, committed=committed, kernels=kernels))
         lines.append(name_components(size, _MARKDOWN))
     lines = [line for line in lines if line]
     if reduced[_MOST_ARTIFACTS:]:
@@ -102,7 +109,7 @@ def name_components(size: VariantSize, marks: Marks = PLAIN) -> str:
     return f"By component: {', '.join((*said, *others))}." if shown else ""
 
 
-def explain(found: MeasuredSizes, *, committed: bool) -> Iterator[str]:
+def explain(found: MeasuredSizes, *, committed: bool, kernels: bool = True) -> Iterator[str]:
     """Say in lines of plain text what the trimmed files are compared with, and why they grew."""
     if not found.baseline:
         return
@@ -114,12 +121,12 @@ def explain(found: MeasuredSizes, *, committed: bool) -> Iterator[str]:
         change = growth_of(size) if size.growth_bytes else "no change"
         yield f"{one_line(name)} {size.variant}: {format_bytes(size.size_bytes)}, {change}"
         reasons = (
-            explain_growth(size, found.causes, committed=committed),
+            explain_growth(size, found.causes, committed=committed, kernels=kernels),
             name_components(size),
             *describe_uses(size, ""),
         )
         yield from (f"  {reason}" for reason in reasons if reason)
-    yield from (f"  {note}" for note in list_notes(found))
+    yield from (f"  {note}" for note in list_notes(found, kernels=kernels))
 
 
 def changes(verdict: Verdict) -> Iterator[str]:
@@ -199,20 +206,30 @@ def _list_cells(
     )
 
 
-def explain_growth(size: VariantSize, causes: Sequence[Cause], *, committed: bool) -> str:
-    """Return the line that names the causes; empty if there is nothing to say."""
-    names = name_causes(size, causes)
+def explain_growth(
+    size: VariantSize, causes: Sequence[Cause], *, committed: bool, kernels: bool = True
+) -> str:
+    """Return the line that names the causes; empty if there is nothing to say.
+
+    Without ``kernels``, what runs is no model.
+    """
+    names = name_causes(size, causes, kernels=kernels)
     if not names:
         return ""
     noun = "Cause" if len(causes) == 1 else "Causes"
     follows = not committed or Cause.MODELS in causes
     left_out = (*causes, Cause.KEEP_SET) if follows else causes
-    same = [_SAME.get(cause, str(cause)) for cause in Cause if cause not in left_out]
+    same = [_SAME.get(c, _name_cause(c, kernels)) for c in Cause if c not in left_out]
     unchanged = f" The baseline was built from the same {_join(same)}." if same else ""
     return f"{noun}: {names}.{unchanged}"
 
 
+_SCENARIOS = "scenarios"
 _SAME = {Cause.KEEP_SET: "committed keep set", Cause.MEGTRIM: "megtrim version"}
+
+
+def _name_cause(cause: str, kernels: bool) -> str:
+    return _SCENARIOS if cause == Cause.MODELS and not kernels else str(cause)
 
 
 def _join(names: Sequence[str]) -> str:
@@ -220,27 +237,32 @@ def _join(names: Sequence[str]) -> str:
     return f"{', '.join(others)} and {last}" if others else last
 
 
-def name_causes(size: VariantSize, causes: Sequence[Cause]) -> str:
+def name_causes(size: VariantSize, causes: Sequence[Cause], *, kernels: bool = True) -> str:
     """Empty if nothing grew or nothing is known to differ."""
     if not size.growth_bytes or not causes:
         return ""
     together = " together" if len(causes) > 1 else ""
-    return f"{_join(causes)} {format_growth(size.growth_bytes)}{together}"
+    names = [_name_cause(cause, kernels) for cause in causes]
+    return f"{_join(names)} {format_growth(size.growth_bytes)}{together}"
 
 
 def advise_on_growth(verdict: Verdict) -> str:
     """Empty if no file changed."""
-    lines = [f"- {line}" for line in list_notes(verdict, _MARKDOWN)]
+    kernels = is_of_models(verdict)
+    lines = [f"- {line}" for line in list_notes(verdict, _MARKDOWN, kernels=kernels)]
     return "\n".join(("### Why sizes changed", "", *lines)) if lines else ""
 
 
-def list_notes(found: MeasuredSizes, marks: Marks = PLAIN) -> Iterator[str]:
+def list_notes(
+    found: MeasuredSizes, marks: Marks = PLAIN, *, kernels: bool = True
+) -> Iterator[str]:
     growth = [size.growth_bytes for _, size in list_trimmed(found) if size.growth_bytes]
     alone = f" {format_growth(sum(growth))}" if len(found.notes) == 1 else ""
     advised = sum(growth) > 0 or not alone
     for note in found.notes if growth else ():
         advice = f" What to do: {marks.prose(note.advice)}." if advised else ""
-        yield f"{marks.strong(note.cause)}{alone}: {marks.prose(note.seen)}.{advice}"
+        cause = _name_cause(note.cause, kernels)
+        yield f"{marks.strong(cause)}{alone}: {marks.prose(note.seen)}.{advice}"
 
 
 _MOST_USES = 20
