@@ -25,6 +25,7 @@ ACTING = (
     "core/stages",
     "core/cli/*",
     "engines/kinds",
+    "engines/cmake",
     "engines/sample",
     "engines/megengine/engine",
     "engines/megengine/generations",

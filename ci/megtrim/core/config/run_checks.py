@@ -89,9 +89,9 @@ def check_commands(config: Config, document: Document) -> Mistakes:
         expected = "trim: {level: function, base: plain} or deferred in its place, or models"
         yield Mistake(("scenarios",), found, expected)
     if not (config.models or config.scenarios):
-        key, other = ("scenarios", "models")
-        if config.engine.kind != CMAKE:
-            key, other = other, key
+        of_project = config.engine.kind == CMAKE
+        key = "scenarios" if of_project else "models"
+        other = "models" if of_project else "scenarios"
         yield Mistake((key,), "nothing", f"this key, or {other}: what must work")
 
 
