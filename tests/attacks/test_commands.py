@@ -155,7 +155,7 @@ def test_an_output_is_huge(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_an_output_takes_the_name_of_another(run: Run) -> None:
-    with pytest.raises(ProductFailure, match="left a file called 'standard output'"):
+    with pytest.raises(ProductFailure, match="found 'standard output' among the files"):
         run('echo good >"$1/standard output"; echo bad', "{outputs}", printed=True)
 
 

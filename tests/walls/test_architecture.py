@@ -25,6 +25,7 @@ ACTING = (
     "core/stages",
     "core/cli/*",
     "engines/kinds",
+    "engines/cmake",
     "engines/link",
     "engines/sample",
     "engines/megengine/engine",

@@ -65,12 +65,12 @@ class CMakeProject:
         header: Mapping[str, str],
     ) -> BuildSpec:
         del toolchain, minimum_size, header  # the spec is the same for all
-        shared = self._asked.target.endswith(SHARED_SUFFIX)
+        beside = _BESIDE_ITSELF if self._asked.target.endswith(SHARED_SUFFIX) else ()
         return BuildSpec(
             variant=variant,
             targets=targets,
             folder=(self._asked.folder or Path()).as_posix(),
-            options=(("CMAKE_BUILD_TYPE", "Release"), *(_BESIDE_ITSELF if shared else ())),
+            options=(("CMAKE_BUILD_TYPE", "Release"), *beside),
             compile_flags=_SECTIONS,
             own_link_flags=("-Wl,--gc-sections",),
         )

@@ -218,7 +218,8 @@ def _drop_names(perf: MarkedDict, key: str, names: set[str]) -> MarkedDict:
 def _without_empty(section: MarkedDict, key: str) -> MarkedDict:
     if section.get(key) != []:
         return section
-    return MarkedDict({k: v for k, v in section.items() if k != key}, section.marks)
+    left = {name: value for name, value in section.items() if name != key}
+    return MarkedDict(left, {name: section.marks[name] for name in left})
 
 
 def _scenario_names(data: MarkedDict) -> Iterator[str]:

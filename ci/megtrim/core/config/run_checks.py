@@ -90,9 +90,9 @@ def check_commands(config: Config, document: Document) -> Mistakes:
         expected = "trim: {level: function, base: plain} or deferred in its place, or models"
         yield Mistake(("scenarios",), found, expected)
     if not (config.models or config.scenarios):
-        key, other = ("scenarios", "models")
-        if not config.engine.is_project:
-            key, other = other, key
+        of_project = config.engine.is_project
+        key = "scenarios" if of_project else "models"
+        other = "models" if of_project else "scenarios"
         yield Mistake((key,), "nothing", f"this key, or {other}: what must work")
 
 

@@ -56,7 +56,8 @@ def _find_folder(source: Path) -> str:
     for folder in _FOLDERS:
         if (source / folder / _LISTS).is_file():
             return folder
-    msg = f"--cmake {source}: found no {_LISTS} there, nor in {', '.join(_FOLDERS[1:])}"
+    places = ", ".join(_FOLDERS[1:])
+    msg = f"--cmake {source}: found no {_LISTS}, expected one there, or in {places}"
     raise InputError(msg, hint="name the folder of a CMake project")
 
 

@@ -8,12 +8,14 @@ from typing import Any
 import click
 
 from megtrim.core import stages
+from megtrim.core.build_spec import REST_SUFFIX
 from megtrim.core.chain.graph import (
     PLAIN,
     PROFILE,
     PROFILE_REFERENCES,
     REDUCED,
     SHIPPED_REFERENCES,
+    defers_functions,
     trims_functions,
     with_dependencies,
 )
@@ -161,6 +163,7 @@ def why(
             _show_facts(kept, iter_kept_lines(kept, top), options)
             return
         name, found = trim.read(SHIPPED_REFERENCES, program)
+        _expect_kept(thing, name, trim)
     matches = search.find_matches(thing, found.graph)
     if not matches:
         raise _make_error(thing, name, trim)
@@ -184,11 +187,18 @@ def _show_facts(facts: dict[str, Any], lines: Iterator[str], options: Options) -
             show(" " * (len(line) - len(text)) + one_line(text))
 
 
+def _expect_kept(thing: str, name: str, trim: TrimResults) -> None:
+    """Raise InputError for a function that was left out: a trap in its place has its name."""
+    dropped = references.read_dropped(name, trim.session)
+    if not any(thing in iter_spellings(each) for each in dropped):
+        return
+    msg = f"{thing} was left out of {name}: no scenario runs it"
+    if defers_functions(trim.session.request.config):
+        msg = f"{thing} was left out of {name}, and is in {name}{REST_SUFFIX}: no scenario runs it"
+    raise InputError(msg, hint="`megtrim size diff` shows the bytes of what was left out")
+
+
 def _make_error(thing: str, name: str, trim: TrimResults | None) -> InputError:
-    dropped = references.read_dropped(name, trim.session) if trim else ()
-    if any(thing in iter_spellings(each) for each in dropped):
-        msg = f"{thing} was left out of {name}: no scenario runs it"
-        return InputError(msg, hint="`megtrim size diff` shows the bytes of what was left out")
     known: list[str] = []
     if trim is not None:
         kept = references.read_keep(trim.session).regions()

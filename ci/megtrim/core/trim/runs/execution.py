@@ -174,8 +174,8 @@ def _outputs(spec: RunSpec, directory: RunDirectory, printed: bytes) -> dict[str
     writes = OUTPUTS in application_arguments.names_in(spec.arguments)
     outputs = _read_written(directory, dump) if writes else {}
     if PRINTED in outputs:
-        msg = f"the program left a file called {PRINTED!r} in {{outputs}}"
-        raise ProductFailure(msg, hint="that is what megtrim calls what it prints: name it else")
+        msg = f"found {PRINTED!r} among the files in {{outputs}}, expected another name"
+        raise ProductFailure(msg, hint="megtrim calls what the program prints by that name")
     counts = not writes if spec.printed is None else spec.printed
     # Where there are files, nothing printed proves nothing, and says nothing against them.
     if counts and (printed or not outputs):

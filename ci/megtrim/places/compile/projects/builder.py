@@ -239,10 +239,11 @@ class Builder:
     def _settings(self, spec: BuildSpec, tree: WorkTree) -> tuple[tuple[str, str], ...]:
         hook = spec.source_options
         by_folder = (("source options", toolchain_file.render_sources(hook)),) if hook else ()
+        folder = (("folder", spec.folder),) if spec.folder else ()
         return (
             *self._entries(spec, tree),
             ("toolchain file", self._render_toolchain(spec)),
-            *((("folder", spec.folder),) if spec.folder else ()),
+            *folder,
             *by_folder,
         )
 
@@ -327,7 +328,7 @@ def _find_artifact(build: Path, target: str) -> Path:
     whole = build.resolve()
     made = found.resolve()
     if not made.is_relative_to(whole):
-        msg = f"{found} leads out of the build, to {made}"
+        msg = f"the build in {build} made {target} a link out of it, to {made}"
         raise ProductFailure(msg, hint="name a target that the build makes itself")
     return build / made.relative_to(whole)
 
