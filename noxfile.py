@@ -50,6 +50,7 @@ TESTS = (
     FAULTS
     | {"qemu-user": "qemu-aarch64"}
     | {name: name for name in ("git", "g++", "curl", "time", "ccache", "chromium", "mmdebstrap")}
+    | {"cargo": "cargo"}
     | {"clang-14": "clang++-14", "lld-14": "ld.lld-14", "llvm-14": "llvm-strip-14"}
     | {"g++-arm-linux-gnueabihf": "arm-linux-gnueabihf-g++"}
     | {"binutils": "strip", "elfutils": "eu-strip", "patchelf": "patchelf"}

@@ -133,7 +133,7 @@ def _runner(
 ) -> Run:
     settings = scenario.settings
     directory: RunDirectory = stack.enter_context(lease.open())
-    files = {program.name: program, MODEL: session.request.path(scenario.model.file)}
+    files = {program.name: program, MODEL: session.request.path(scenario.own_model.file)}
     inputs = {name: session.request.path(path) for name, path in sorted(settings.inputs.items())}
     names = {name: f"input{i}{path.suffix}" for i, (name, path) in enumerate(inputs.items())}
     files |= {names[name]: path for name, path in inputs.items()}

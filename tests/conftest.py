@@ -42,6 +42,7 @@ LANES: dict[str, tuple[str, ...]] = {
         "qemu-aarch64-static",
         "qemu-aarch64",
         "g++",
+        "cargo",
         "git",
         "curl",
         "time",

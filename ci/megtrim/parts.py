@@ -6,6 +6,8 @@ PARTS = Parts(
     engines={
         "megengine": "engines.megengine.engine:MegEngine",
         "sample": "engines.sample:SampleEngine",
+        "cmake": "engines.cmake:CMakeProject",
+        "link": "engines.link:LinkProject",
     },
     program="engines.megengine.load_and_run.program",
     experiments="engines.megengine.experiments:EXPERIMENTS",

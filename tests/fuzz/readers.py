@@ -45,6 +45,8 @@ from megtrim.libs.elf.sections import parse_elf
 from megtrim.libs.elf.symbol_table import parse_table
 from megtrim.libs.programs.npy import NpyMutation, apply_change
 from megtrim.libs.util.strict_json import dump
+from megtrim.places.compile.projects.recorded.calls import read_record
+from megtrim.places.compile.projects.recorded.links import find_links
 from megtrim.ship.crashes.report import parse_report
 from megtrim.ship.release.contents import RELEASE_FILE, parse_contents
 from megtrim.ship.release.documents import (
@@ -121,6 +123,10 @@ def _read_record(text: str, source: str) -> None:
     expect_of(parse_record(text, source=source), bundle_contest())
 
 
+def _read_links(data: bytes) -> None:
+    find_links(read_record(data, "calls.jsonl"))
+
+
 def _break_down(data: bytes) -> None:
     found = break_down(data, NameSources(), source="b")
     assert found.rows.total() == len(data)
@@ -152,6 +158,12 @@ _SIZES = Baseline(
 )
 _FUNCTIONS = FunctionList(link_sha256="0" * 64, names=("_ZN1aE", "b", "main"))
 _OBSERVABLES = Observables(link_sha256="0" * 64, groups=(("a", "b"), ("m",)))
+_CALLS = (
+    b'{"role": "compiler", "cwd": "/s", "program": "/bin/cc", "arguments": ["-c", "a.c"],'
+    b' "files": {}}\n'
+    b'{"role": "compiler", "cwd": "/s", "program": "/bin/cc", "arguments": ["@x", "-o", "p"],'
+    b' "files": {"x": "a.o -Wl,-soname,p.1 \'b c.a\' @y", "y": "-T s.ld"}}\n'
+)
 
 READERS = (
     FileReader("npy", _arrays(), _npy),
@@ -215,6 +227,7 @@ READERS = (
         ),
         _text(parse_set),
     ),
+    FileReader("calls of a build", (_CALLS,), _read_links),
     FileReader(
         "bundle.json",
         (dump(bundle()).encode(), dump(time_bundle()).encode()),

@@ -25,6 +25,8 @@ ACTING = (
     "core/stages",
     "core/cli/*",
     "core/project",
+    "engines/cmake",
+    "engines/link",
     "engines/sample",
     "engines/megengine/engine",
     "engines/megengine/generations",
@@ -156,12 +158,15 @@ FOUND_IN = {
     r"\b(?:sys\.exit|os\._exit|SystemExit)\b": {
         "__main__.py",
         "core/cli/main.py",
+        # A program of its own, which a build starts in place of its compiler.
+        "places/compile/projects/recorded/wrapper.py",
         "virtual_phone/system/boot.py",
     },
     # The environment is read once, at the edge, into a value.
     r"\bos\.(?:environ|getenv)\b": {
         "core/cli/clock.py",
         "core/cli/environment.py",
+        "places/compile/projects/recorded/wrapper.py",
         "virtual_phone/cli.py",
     },
     # A command is a list of words; nothing is ever pasted into a shell.

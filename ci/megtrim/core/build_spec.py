@@ -255,6 +255,8 @@ class SourceOptions(Value):
 class BuildSpec(Value):
     variant: Variant
     targets: tuple[str, ...]
+    folder: str | None = None
+    """Of its CMakeLists.txt in the tree, which is a project of any kind; None: an engine's own."""
     options: tuple[tuple[str, str], ...]
     places: tuple[tuple[str, str], ...] = field(default=(), compare=False, repr=False)
     """Entries that a person asks for, and where, ``FILE:LINE: KEY``: CMake must use them."""
@@ -264,6 +266,8 @@ class BuildSpec(Value):
     """For the engine's own links only; applications are linked without them."""
     source_options: SourceOptions | None = None
     script: BuildScript | None = None
+    commands: tuple[tuple[str, ...], ...] = ()
+    """The project's own, in place of CMake; empty: CMake builds."""
     overrides: tuple[tuple[str, str], ...] = ()
     """In the shadow tree: path and text."""
     include: tuple[tuple[str, str], ...] = ()

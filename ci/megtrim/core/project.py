@@ -16,6 +16,7 @@ from megtrim.core.build_spec import (
     Toolchain,
     Variant,
 )
+from megtrim.core.config.model import EngineConfig
 from megtrim.core.keep.marks import RegionMarks
 from megtrim.core.keep.operators import OperatorNeeds
 from megtrim.core.model_facts import ModelFacts, UnknownFormat
@@ -86,6 +87,8 @@ class Project(Protocol):
     """An opened tree; the class itself is its kind, and answers what needs no tree."""
 
     title: str
+    tree: str = "a copy of the tree that comes with megtrim"
+    """What ``engine.source`` names."""
     clone: str = ""
     """Command that gets a tree; empty: it comes with megtrim."""
     model_format: str = ""
@@ -107,6 +110,10 @@ class Project(Protocol):
 
     def __init__(self, source: Path, processes: ProcessRunner, without: Path | None = None) -> None:
         """Raises InputError for a tree of another kind."""
+
+    def choose(self, asked: EngineConfig) -> None:
+        """Take what a configuration says of it. Raises InputError for what the tree has not."""
+        del asked
 
     @staticmethod
     def find_embedded() -> Path | None:

@@ -121,7 +121,7 @@ def tasks(config: Config, *, committed: bool = False, neighbours: bool = False) 
         ordered += _functions(config, committed=committed)
     ordered += [_verify(scenario, config) for scenario in every]
     if neighbours:
-        ordered += [_neighbours(scenario, config) for scenario in every]
+        ordered += [_neighbours(each, config) for each in every if each.model is not None]
     ordered += counts
     ordered.append(Task(stage=Stage.SIZE, name="artifacts", needs=size_needs, wants=wanted))
     wants = tuple(task.id for task in ordered)

@@ -210,13 +210,14 @@ def binary_digest(folder: StageFolder, name: str) -> str:
 
 def scenario_inputs(scenario: Scenario, session: Session) -> dict[str, str]:
     settings = scenario.settings
-    named = {
-        "model": sha256_file(session.request.path(scenario.model.file)),
-        "arguments": shlex.join(settings.command),
-        "threads": str(settings.threads),
-        "timeout": str(settings.timeout_s),
-    }
-    for name, path in sorted(settings.inputs.items()):
+    named = {}
+    if scenario.model is not None:
+        named["model"] = sha256_file(session.request.path(scenario.model.file))
+    named["arguments"] = shlex.join(settings.command)
+    named["threads"] = str(settings.threads)
+    named["timeout"] = str(settings.timeout_s)
+    named |= scenario.judgement.describe()
+    for name, path in sorted(scenario.files.items()):
         # A program sees by its name of what kind a file is.
         named[f"input {name}"] = f"{sha256_file(session.request.path(path))} {path.suffix}".rstrip()
     named |= {f"environment {name}": value for name, value in settings.variables}

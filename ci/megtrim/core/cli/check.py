@@ -59,7 +59,8 @@ def check(config: Path, engine: Path | None) -> int:
         raise InputError("\n".join(each.message for each in wrong), hint="; ".join(hints))
     scenarios = len(list(all_scenarios(loaded.config)))
     models = len(loaded.config.models)
-    counts = f"{count(models, 'model')} and {count(scenarios, 'scenario')}"
+    of_models = [count(models, "model")] if models else []
+    counts = " and ".join([*of_models, count(scenarios, "scenario")])
     if not committed_keepset.digest_committed(loaded):
         msg = (
             f"{config}: {counts} can be trimmed; a pull request would be red, because there is no "

@@ -6,10 +6,11 @@ from pathlib import Path
 import click
 
 from megtrim.core.checks.invocation import Invocation
-from megtrim.core.cli.echo import show
+from megtrim.core.cli.echo import open_console, show
 from megtrim.core.cli.environment import open_processes
 from megtrim.core.cli.options import PATH, examples
 from megtrim.core.cli.session.callers import CallerPlan, CallerRequest
+from megtrim.core.cli.session.project_starter import plan_project
 from megtrim.core.cli.session.starter import StarterFiles, plan_models, plan_starter, write_files
 from megtrim.core.parts import find_parts, load
 from megtrim.libs.util.errors import InputError
@@ -28,9 +29,13 @@ PlanCallers = Callable[[CallerRequest, ProcessRunner], CallerPlan]
     "megtrim init --github --upgrade",
     "megtrim init models/resnet50.mge --gitlab --kit OWNER/REPO",
     "megtrim init --add models/mobilenet.mge",
+    "megtrim init --cmake ../zstd --target zstd",
+    "megtrim init --cmake ../zstd --target zstd -- -q -3 data.bin -o {outputs}/data.zst",
+    "megtrim init --record -- make -j4",
+    "megtrim init --record --target libpng16.so.16 -- ./configure --then make -j4",
 )
 @click.command()
-@click.argument("models", nargs=-1, type=PATH)
+@click.argument("words", nargs=-1, metavar="[MODELS]...")
 @click.option(
     "--config",
     "-c",
@@ -43,6 +48,14 @@ PlanCallers = Callable[[CallerRequest, ProcessRunner], CallerPlan]
     "--engine",
     type=PATH,
     help="MegEngine checkout. Default: the one in, next to or above the configuration's folder.",
+)
+@click.option(
+    "--cmake",
+    type=PATH,
+    help="In place of MODELS: a CMake project, of which --target is trimmed.",
+)
+@click.option(
+    "--target", default="", help="With --cmake or --record: the program or library that is trimmed."
 )
 @click.option(
     "--github",
@@ -75,12 +88,19 @@ PlanCallers = Callable[[CallerRequest, ProcessRunner], CallerPlan]
 @click.option("--kit-sha", default="", help="The commit that the tag must be at.")
 @click.option("--branch", help="Default branch of your repository. Default: the one git knows.")
 @click.option(
+    "--record",
+    is_flag=True,
+    help="Build any project once by the command behind --, and write a configuration for it.",
+)
+@click.option(
     "--add", is_flag=True, help="Add MODELS to an existing configuration, as separate files."
 )
 def init(
-    models: tuple[Path, ...],
+    words: tuple[str, ...],
     config: Path,
     engine: Path | None,
+    cmake: Path | None,
+    target: str,
     github: bool,
     release: bool,
     gitlab: bool,
@@ -89,6 +109,7 @@ def init(
     kit_version: str,
     kit_sha: str,
     branch: str | None,
+    record: bool,
     add: bool,
 ) -> None:
     """Write a commented starter configuration for MODELS, and inputs next to them.
@@ -96,13 +117,24 @@ def init(
     The inputs have the names, types and shapes from the model's file, and varying numbers: replace
     them with real inputs when you have some. The engine is the one that runs models of this kind.
     If one of the files cannot be written, none is.
+
+    With --cmake, words after -- are the arguments of a first command of the project's program;
+    words that are files become its inputs. With --record, words after -- are the command that
+    builds the project in this folder, or in the folder of --engine. megtrim runs it once, in a
+    copy, and records how it compiles and links.
     """
+    _expect_one_source(cmake=cmake, record=record, target=target, add=add, engine=engine)
+    models = tuple(map(Path, words))
     _expect_compatible(github=github, gitlab=gitlab, release=release, upgrade=upgrade)
     if add and engine:
         msg = "--add leaves the configuration as it is: leave out --engine"
         raise InputError(msg)
     new = StarterFiles(files={}, lines=())
-    if models or not (github or gitlab):
+    if cmake is not None:
+        new = plan_project(cmake, target, words, config)
+    elif record:
+        new = _record(words, config, engine or Path(), target)
+    elif models or not (github or gitlab):
         new = plan_models(models, config) if add else plan_starter(models, config, engine)
     plan = CallerPlan()
     if github or gitlab:
@@ -127,6 +159,34 @@ def init(
     show(f"next: {Invocation(config=str(config)).again('trim')}")
     if plan.check:
         show(f'then commit, and require the check "{plan.check}"')
+
+
+def _expect_one_source(
+    *, cmake: Path | None, record: bool, target: str, add: bool, engine: Path | None
+) -> None:
+    if target and cmake is None and not record:
+        msg = "--target is the program of a project: it needs --cmake or --record"
+        raise InputError(msg)
+    if cmake is not None and (add or engine or record):
+        msg = "--cmake names what is trimmed: leave out --engine, --record and --add"
+        raise InputError(msg)
+    if record and add:
+        msg = "--add is for models, and --record for a project: leave one of them out"
+        raise InputError(msg)
+
+
+def _record(words: tuple[str, ...], config: Path, source: Path, target: str) -> StarterFiles:
+    from megtrim.core.cli.session.recorded_starter import (
+        RecordRequest,
+        plan_recorded,
+        split_commands,
+    )
+
+    asked = RecordRequest(
+        commands=split_commands(words), source=source, target=target, config=config
+    )
+    progress = open_console().progress("building")
+    return plan_recorded(asked, open_processes().for_builds(), progress)
 
 
 def _expect_compatible(*, github: bool, gitlab: bool, release: bool, upgrade: bool) -> None:

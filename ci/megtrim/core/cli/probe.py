@@ -24,7 +24,8 @@ from megtrim.core.checks.statuses import ScenarioStatus
 from megtrim.core.cli.echo import show
 from megtrim.core.cli.options import examples, json_option, running
 from megtrim.core.cli.session.setup import describe, open_session
-from megtrim.core.config.problems import suggest
+from megtrim.core.config.model import Config
+from megtrim.core.config.problems import listing, suggest
 from megtrim.core.config.scenarios import all_scenarios
 from megtrim.core.keep.keepset import KeepSet
 from megtrim.core.keep.keepset_files import read_keep_set
@@ -99,21 +100,24 @@ def probe(
 ) -> int:
     """Run MODEL with any arguments on the reduced build.
 
-    MODEL is the name of a model in the configuration, or a file. The run need not be a scenario. If
-    it traps, the missing regions or functions are named, and the exit status is 1.
+    MODEL is the name of a model in the configuration, or a file; without models, it is a program.
+    The run need not be a scenario. If it traps, the missing regions or functions are named, and the
+    exit status is 1.
     """
     wanted = ProbeRequest(model=model, inputs=inputs, arguments=arguments, application=application)
-    session = open_session(options)
+    session = open_session(options, commands=True)
     spec = _make_spec(wanted, session)
+    what = "program" if spec.model is None else "model"
+    again = session.request.invocation
     describe(session)
     _, codes = stages.run(tasks_up_to(Stage.REDUCE, session.request.tasks), session)
     if REDUCED not in session.results.done:
         return worst_exit_code(codes)
-    program = wanted.application or session.request.config.engine.target
+    program = _find_program(wanted, session.request.config)
     trimmed = spec.with_program(binary(session.results.done[REDUCED], program))
     reduced = _run(trimmed, session.services)
     if ending(reduced.run) is RunOutcome.PASSED:
-        show(_render_outcome(wanted, None, session.request.invocation, as_json=options.as_json))
+        show(_render_outcome(wanted, None, again, as_json=options.as_json, what=what))
         return EXIT_PASS
     found = _diagnose_failure(reduced.run, program, spec, session)
     if defers_functions(session.request.config):
@@ -124,8 +128,14 @@ def probe(
         else:
             text = f"{found.text}; with its rest, {describe_with_rest(whole.run)}"
             found = replace(found, text=text)
-    show(_render_outcome(wanted, found, session.request.invocation, as_json=options.as_json))
+    show(_render_outcome(wanted, found, again, as_json=options.as_json, what=what))
     return EXIT_PASS if found.status is ScenarioStatus.PASS else ProductFailure.exit_code
+
+
+def _find_program(wanted: ProbeRequest, config: Config) -> str:
+    if not config.models:
+        return wanted.model
+    return wanted.application or config.engine.target
 
 
 def _run(spec: RunSpec, services: Services) -> RunResult:
@@ -161,11 +171,13 @@ def _diagnose_failure(
     )
 
 
-def _read_facts(model: Path, session: Session) -> ModelFacts | None:
-    """None: only the engine can read it, or can say that it is damaged."""
+def _read_facts(model: Path | None, session: Session) -> ModelFacts | None:
+    """None: there is no model, or only the engine can read it or can say that it is damaged."""
     models = session.services.engine.models
+    if model is None or models is None:
+        return None
     with suppress(InputError):
-        return models.read_model(model) if models else None
+        return models.read_model(model)
     return None
 
 
@@ -180,10 +192,17 @@ def _make_spec(wanted: ProbeRequest, session: Session) -> RunSpec:
     config = session.request.config
     for scenario in all_scenarios(config):
         if wanted.model in scenario.names:
+            what = "its program"
+            name = applications.name_of(scenario, session.request)
+            if scenario.model is not None:
+                what = "its model"
+                name = scenario.model.name
             msg = f"{wanted.model} is a traced scenario: it runs with what it was traced with"
-            words = ("probe", scenario.model.name, "--", "ARGUMENT...")
-            hint = f"probe its model: {session.request.invocation.again(*words)}"
+            words = ("probe", name, "--", "ARGUMENT...")
+            hint = f"probe {what}: {session.request.invocation.again(*words)}"
             raise InputError(msg, hint=hint)
+    if not config.models:
+        return _make_command_spec(wanted, session)
     _check_command(wanted, session)
     named = {model.name: session.request.path(model.file) for model in config.models}
     model = named.get(wanted.model, Path(wanted.model))
@@ -204,6 +223,34 @@ def _make_spec(wanted: ProbeRequest, session: Session) -> RunSpec:
         application=wanted.application is not None,
         companions=applications.companion_files(wanted.application or "", session),
     )
+
+
+def _make_command_spec(wanted: ProbeRequest, session: Session) -> RunSpec:
+    """Of a project without models: what is probed is a program, by its whole command line."""
+    programs = _list_programs(session.request.config)
+    if wanted.model not in programs or wanted.application not in (None, wanted.model):
+        msg = f"found {wanted.model!r} to probe, expected a program: {listing(programs)}"
+        raise InputError(msg, hint="such as `megtrim probe PROGRAM -- ARGUMENT...`")
+    _expect_used(wanted, frozenset())
+    for path in wanted.inputs.values():
+        if not path.is_file():
+            msg = f"there is no file {path} to probe with"
+            raise InputError(msg)
+    return RunSpec(
+        program=Path(wanted.model),
+        model=None,
+        arguments=wanted.arguments,
+        inputs=wanted.inputs,
+        threads=1,
+        timeout_s=_TIMEOUT_S,
+        application=True,
+        companions=applications.companion_files(wanted.model, session),
+    )
+
+
+def _list_programs(config: Config) -> tuple[str, ...]:
+    own = (config.engine.target,) if config.runs_engine else ()
+    return (*own, *(application.name for application in config.applications))
 
 
 def _expect_known_inputs(wanted: ProbeRequest, model: Path, facts: ModelFacts | None) -> None:
@@ -232,13 +279,17 @@ def _check_command(wanted: ProbeRequest, session: Session) -> None:
     if config.application(name) is None:
         msg = f"--application: found {name!r}, expected one of {names or 'none: there are none'}"
         raise InputError(msg)
+    _expect_used(wanted, frozenset({MODEL}))
+
+
+def _expect_used(wanted: ProbeRequest, more: frozenset[str]) -> None:
     given = {f"{INPUT}{input_}" for input_ in wanted.inputs}
     used = names_in(wanted.arguments)
-    vain = sorted({MODEL, *given} - used)
+    vain = sorted({*more, *given} - used)
     if vain:
         msg = f"{{{vain[0]}}} is missing from the arguments, so it would not be used"
         raise InputError(msg, hint="an application gets what its arguments name")
-    unknown = used - given - {MODEL, OUTPUTS, THREADS}
+    unknown = used - given - more - {OUTPUTS, THREADS}
     if unknown:
         found = ", ".join(f"{{{each}}}" for each in sorted(unknown))
         msg = f"unknown placeholder {found} in the arguments"
@@ -246,19 +297,24 @@ def _check_command(wanted: ProbeRequest, session: Session) -> None:
 
 
 def _render_outcome(
-    wanted: ProbeRequest, found: Diagnosis | None, invocation: Invocation, *, as_json: bool
+    wanted: ProbeRequest,
+    found: Diagnosis | None,
+    invocation: Invocation,
+    *,
+    as_json: bool,
+    what: str = "model",
 ) -> str:
     status = found.status if found else "pass"
     text = found.text if found else "it ran to its end on the reduced build"
     missing = list(found.missing) if found else []
     operators = list(found.lacking_operators) if found else []
     if as_json:
-        facts = {"model": wanted.model, "arguments": list(wanted.arguments), "status": status}
+        facts = {what: wanted.model, "arguments": list(wanted.arguments), "status": status}
         lacking = {"missing regions": missing, "missing operators": operators}
         return json.dumps(facts | {"text": text} | lacking, indent=1)
     lines = [
         f"{status}: {text}",
-        f"  model      {wanted.model}",
+        f"  {what:<11}{wanted.model}",
         f"  arguments  {' '.join(wanted.arguments)}",
         *(f"  operator   {operator}" for operator in operators),
         *(f"  region     {region}" for region in missing),

@@ -87,7 +87,8 @@ def run_chain(options: Options, stage: Stage, *, leaves: bool = False) -> tuple[
     if options.committed and stage is Stage.PROFILE:
         msg = "--committed traces nothing, so there is nothing to profile"
         raise InputError(msg, hint="leave --committed out")
-    session = open_session(options)
+    # Sizes are of what is there.
+    session = open_session(options, commands=stage is not Stage.SIZE)
     leaves = leaves and bool(session.request.final)
     wanted = (
         tasks_up_to(stage, session.request.tasks)
@@ -201,7 +202,9 @@ def _as_text(session: Session, stage: Stage, wanted: Sequence[Task], *, leaves: 
         trim = trim_choice(session)
         lines += [table.render_sizes(artifact, trim) for artifact in measured.artifacts]
         committed = session.request.options.committed
-        lines += tables.explain(measured, trim, committed=committed)
+        lines += tables.explain(
+            measured, trim, committed=committed, kernels=bool(session.request.config.models)
+        )
         lines += table.render_urgent(tuple(budget_checks_of(session)))
     for folder in session.results.done.values():
         if folder.stage == stage and not leaves:

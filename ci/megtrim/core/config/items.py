@@ -27,7 +27,7 @@ from megtrim.libs.util.input_files import read_bytes
 
 _MOST_PARTS = 100
 """Of a pattern's path."""
-_FILES = ("file", "algo_cache", "strip_info", "also")
+_FILES = ("file", "algo_cache", "strip_info", "also", "stdin")
 _OF_ITS_OWN = tuple(
     key
     for key in NamedToolchain.model_fields
@@ -43,7 +43,8 @@ def expand_threads(document: Document) -> Document:
         else:
             yield model
 
-    return replace(document, data=document.data.replace_items("models", expand))
+    data = document.data.replace_items("models", expand)
+    return replace(document, data=data.replace_items("scenarios", _expand))
 
 
 def _expand(scenario: Any) -> Iterator[object]:
@@ -68,6 +69,7 @@ def _read_numbers(scenario: Any) -> list[int]:
 def read_items(document: Document, folder: Path) -> Document:
     items = _Items(document, folder)
     data = items.fill(document.data, (), "models")
+    data = items.fill(data, (), "scenarios")
     models = data.get("models")
     if isinstance(models, MarkedList):
         filled = [
@@ -193,10 +195,9 @@ def _keep_own(whole: MarkedDict, chosen: str) -> MarkedDict:
     left = whole
     for key in LIMITED:
         left = left.replace_items(key, keep)
-    # As if they had been left out, but for models, which a configuration needs.
+    # As if they had been left out.
     for key in LIMITED:
-        if key != "models":
-            left = _without_empty(left, key)
+        left = _without_empty(left, key)
     if perf := left.get("perf"):
         classes = {*_class_names(whole)} - {*_class_names(left)}
         scenarios = {*_scenario_names(whole)} - {*_scenario_names(left)}
@@ -217,11 +218,14 @@ def _drop_names(perf: MarkedDict, key: str, names: set[str]) -> MarkedDict:
 def _without_empty(section: MarkedDict, key: str) -> MarkedDict:
     if section.get(key) != []:
         return section
-    return MarkedDict({k: v for k, v in section.items() if k != key}, section.marks)
+    left = {name: value for name, value in section.items() if name != key}
+    return MarkedDict(left, {name: section.marks[name] for name in left})
 
 
-def _scenario_names(data: MarkedDict) -> Iterable[str]:
-    return (f"{m['name']}/{s['name']}" for m in data["models"] for s in m["scenarios"])
+def _scenario_names(data: MarkedDict) -> Iterator[str]:
+    for model in data.get("models") or ():
+        yield from (f"{model['name']}/{each['name']}" for each in model["scenarios"])
+    yield from (each["name"] for each in data.get("scenarios") or ())
 
 
 def _class_names(data: MarkedDict) -> Iterable[str]:

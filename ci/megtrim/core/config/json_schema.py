@@ -8,16 +8,16 @@ from typing import Any
 from megtrim.core.build_spec import LOWEST_API, MINIMUM_SIZE, Variant
 from megtrim.core.config.device import KINDS_OF_KEY, PATH_KEYS
 from megtrim.core.config.limits import Budget
-from megtrim.core.config.model import Config
+from megtrim.core.config.model import CMAKE, LINK, Config
 from megtrim.core.config.references import (
     COMPILED,
     FUNCTION_KEYS,
     KINDS_OF_TOOLCHAIN_KEY,
     OF_ONE,
     OF_TRIMMED,
-    OWN_ARGUMENTS,
     PARTS,
 )
+from megtrim.core.config.run_checks import KIND_OF_KEY, OWN_ARGUMENTS
 from megtrim.core.config.value_types import Limit, Requirement
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
@@ -119,6 +119,23 @@ def _toolchain_rules() -> Iterator[Schema]:
     yield _if(_is("fp16", True), {"properties": {"abi": {"enum": [first, None]}}})
 
 
+def _engine_rules() -> Iterator[Schema]:
+    yield _if(_is("kind", CMAKE, LINK), {"allOf": [_has("source"), _has("target")]})
+    yield _if(_is("kind", LINK), _has("build"))
+    for key, kind in KIND_OF_KEY.items():
+        yield _if({"required": [key]}, _is("kind", kind))
+
+
+_PROJECT_TRIM: Schema = {
+    "properties": {
+        "level": {"enum": ["function", "deferred", None]},
+        "base": {"enum": ["plain", None]},
+    }
+    | {key: {"type": "null"} for key in COMPILED}
+}
+"""Of a project, which marks no kernels and has no switches."""
+
+
 def _trim_rules() -> Iterator[Schema]:
     for key in FUNCTION_KEYS:
         levels = {
@@ -168,12 +185,19 @@ def _budget_rules() -> Iterator[Schema]:
 
 _RULES: Mapping[str, tuple[Schema, ...]] = {
     "Config": (
+        {"anyOf": [_has("models"), _has("scenarios")]},
+        _if(
+            {"properties": {"engine": _is("kind", CMAKE, LINK)}, "required": ["engine"]},
+            {"properties": {"trim": _PROJECT_TRIM, "models": {"type": "null"}}},
+        ),
         _unique("artifacts"),
         _if(_has("toolchains"), {"not": {"anyOf": [_has(key) for key in OF_ONE]}}),
         {"properties": {"artifacts": {"items": {"not": {"type": "string", "pattern": r"\.a$"}}}}},
     ),
     "Application": tuple(_if(_has(key), _has("source")) for key in ("library", "cmake")),
     "Budget": tuple(_budget_rules()),
+    "CommandConfig": (_unique("classes"),),
+    "EngineConfig": tuple(_engine_rules()),
     "DeviceConfig": tuple(_device_rules()),
     "NamedToolchain": tuple(_toolchain_rules()),
     "PerfConfig": (_unique("experiments", "recipes", "scenarios", "classes"),),
@@ -186,6 +210,7 @@ FILES: Mapping[str, Callable[[], Schema]] = {
     "megtrim.yaml": make_json_schema,
     "model": lambda: make_item_schema("ModelConfig"),
     "scenario": lambda: make_item_schema("ScenarioConfig"),
+    "command": lambda: make_item_schema("CommandConfig"),
 }
 """Of each kind of file that people write, how its schema is made."""
 

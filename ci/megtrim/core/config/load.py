@@ -19,7 +19,7 @@ from megtrim.core.config.config_id import split
 from megtrim.core.config.device import BoardAccess, DeviceSettings, PowerPort, is_on_runner
 from megtrim.core.config.document import LARGEST_FILE_BYTES, Document, MarkedDict, parse_document
 from megtrim.core.config.items import choose_toolchain, expand_threads, read_items, toolchain_names
-from megtrim.core.config.model import Config
+from megtrim.core.config.model import CMAKE, DEFAULT_LEVEL_OF_CMAKE, LINK, Config
 from megtrim.core.config.problems import (
     ConfigError,
     KeyPath,
@@ -70,8 +70,7 @@ def find_missing_files(config: Config, document: Document, folder: Path) -> Iter
     if config.engine.source is None:
         kind = load(find_parts().engines[config.engine.kind], "engines")
         if kind.find_embedded() is None:
-            expected = f"the folder of a {kind.title} checkout (or --engine PATH)"
-            yield document.problem(engine, "nothing", expected)
+            yield document.problem(engine, "nothing", f"{kind.tree} (or --engine PATH)")
     folders = {engine: (config.engine.source, "engine's source (or --engine PATH)")} | {
         ("applications", i, "source"): (each.source, "application's source")
         for i, each in enumerate(config.applications)
@@ -104,6 +103,11 @@ def _list_files(config: Config) -> Iterator[tuple[KeyPath, Path]]:
                 yield (*place, "algo_cache"), scenario.algo_cache
             for name, file in scenario.inputs.items():
                 yield (*place, "inputs", name), file
+    for i, command in enumerate(config.scenarios):
+        if command.stdin is not None:
+            yield ("scenarios", i, "stdin"), command.stdin
+        for name, file in command.inputs.items():
+            yield ("scenarios", i, "inputs", name), file
 
 
 class LoadedConfig(Value):
@@ -222,7 +226,10 @@ def _quick(document: Document) -> Document:
         return document
     # Keys of a reduced build have no effect on it, but are no mistake in the file.
     left = {key: value for key, value in trim.items() if key not in COMPILED}
-    level = "deferred" if trim.get("level") == "deferred" else "function"
+    engine = document.data.get("engine")
+    of_project = isinstance(engine, MarkedDict) and engine.get("kind") in (CMAKE, LINK)
+    asked = trim.get("level", DEFAULT_LEVEL_OF_CMAKE if of_project else "function")
+    level = "deferred" if asked == "deferred" else "function"
     quick = MarkedDict(left | {"level": level, "base": "plain"}, trim.marks)
     return replace(document, data=document.data.replace({"trim": quick}))
 

@@ -5,19 +5,22 @@ Paths are as written. A key is added here only when the product obeys it.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, TypeVar
 
 from pydantic import Field, StrictBool, model_validator
 
 from megtrim.core.build_spec import MINIMUM_SIZE, Linkage, Relocations, Switch
+from megtrim.core.config.commands import CommandConfig
 from megtrim.core.config.device import DeviceConfig, HostedRunner
 from megtrim.core.config.limits import Budget, Waiver
 from megtrim.core.config.performance import MemoryConfig, PerfConfig, WorkConfig
 from megtrim.core.config.value_types import (
     AbsoluteTolerance,
     Argument,
+    CompilerName,
     ConfigSection,
     DurationS,
     EmulatedCpu,
@@ -55,7 +58,7 @@ class Application(ConfigSection):
     """Folder with its own CMakeLists.txt. Default: it is a target in the engine's tree."""
     library: Linkage = Field(default=Linkage.STATIC, validate_default=True)
     """static: the engine is linked in. shared: the program uses the engine's shared object. Needs
-    source."""
+    source, except for kind cmake, whose default is that of engine.target: shared for a .so."""
     cmake: dict[OptionName, OptionValue] = Field(default={})
     """CMake options of its own CMakeLists.txt: NAME: value, as engine.cmake. Needs source."""
     lto: Literal["none", "full"] = "none"
@@ -65,7 +68,7 @@ class Application(ConfigSection):
 
     @property
     def is_shared(self) -> bool:
-        return self.source is not None and self.library is Linkage.SHARED
+        return self.library is Linkage.SHARED
 
 
 class SizeFlagsConfig(ConfigSection):
@@ -107,20 +110,51 @@ def switched_on(trim: TrimConfig) -> tuple[Switch, ...]:
 
 
 DAY_S = 86_400.0
+CMAKE = "cmake"
+LINK = "link"
+SHARED_SUFFIX = ".so"
+ARCHIVE_SUFFIX = ".a"
+DEFAULT_LEVEL_OF_CMAKE = "deferred"
 DEFAULT_TARGET = "load_and_run"
+DEFAULT_COMPILER = "cc"
+BuildCommand = Annotated[tuple[Argument, ...], Field(min_length=1)]
+_SHARED = re.compile(r".+\.so(\.[0-9]+)*")
+
+
+def is_shared_object(target: str) -> bool:
+    return _SHARED.fullmatch(target) is not None
 
 
 class EngineConfig(ConfigSection):
     """The engine that is trimmed."""
 
     kind: EngineKind
-    """megengine: a checkout of MegEngine. sample: the small engine that comes with megtrim."""
+    """megengine: a checkout of MegEngine. sample: the small engine that comes with megtrim.
+    cmake: any CMake project, which is built by Ninja. link: any project that its own commands
+    build; how they link is recorded."""
     source: FilePath | None = None
-    """Folder of the engine's source. Needed for megengine; the sample engine brings its own."""
+    """Folder of the source; the sample engine brings its own."""
     target: Name = DEFAULT_TARGET
-    """Program that is built, trimmed, and run with the models."""
+    """Program that is built, trimmed, and run. Needed for cmake and link: a program, or a library
+    by its file's name, such as libzstd.so or libzstd.a, which `applications` use; for link by the
+    name that programs load it by, such as libz.so.1."""
     cmake: dict[OptionName, OptionValue] = Field(default={})
     """Further CMake options: NAME: value; true and false become ON and OFF."""
+    folder: FilePath | None = None
+    """cmake: folder of its CMakeLists.txt in source, such as build/cmake; left out: source."""
+    include: Annotated[FilePaths, Field(min_length=1)] = ()
+    """cmake: folders in source with the headers that applications include; left out: include,
+    if there is such a folder, or else source."""
+    build: Annotated[tuple[BuildCommand, ...], Field(min_length=1)] = ()
+    """link: the commands that build it, each a list of words, such as [[./configure], [make, -j4]].
+    They run one after the other, without a shell, in a copy of source."""
+    compiler: CompilerName = DEFAULT_COMPILER
+    """link: the compiler that links the target, by its name, such as aarch64-linux-gnu-gcc."""
+
+    @property
+    def is_project(self) -> bool:
+        """Whether it is a team's own project, which has neither models nor marked kernels."""
+        return self.kind in (CMAKE, LINK)
 
 
 ToolchainKind = Literal[
@@ -185,10 +219,10 @@ class TrimConfig(ConfigSection):
     """region: kernels that no scenario runs are not compiled. function: functions that no scenario
     ran are left out at link time as well, which makes the program much smaller, but also more
     brittle. deferred: these functions move into a second file, from which the program loads them
-    when it needs them."""
+    when it needs them; this is the default for kinds cmake and link."""
     base: Literal["reduced", "plain"] = "reduced"
     """The build that the levels function and deferred start from. With plain, there is no profile
-    build, and regions are not trimmed."""
+    build, and regions are not trimmed; this is the default for kinds cmake and link."""
     keep: tuple[Pattern, ...] = ()
     """Functions to keep in any case: shell patterns for names, or folders such as src/log/."""
     exports: tuple[Export, ...] = Field(default=(), min_length=1)
@@ -289,6 +323,11 @@ class ScenarioConfig(ConfigSection):
     """Toolchains that it applies to. Default: all."""
 
     @property
+    def is_command(self) -> bool:
+        """Whether args are a program's whole command line."""
+        return self.application is not None
+
+    @property
     def allowed(self) -> Tolerance:
         return Tolerance(absolute=self.tolerance or 0.0, relative=self.relative_tolerance or 0.0)
 
@@ -350,10 +389,13 @@ class Config(ConfigSection):
     """Devices. Default: one of kind auto per class."""
     applications: tuple[Application, ...] = ()
     """Your own programs that are trimmed together with the engine."""
-    models: Items[ModelConfig]
-    """Models that the trimmed engine must run, at least one: either a list, or a pattern of files
-    with one model each, such as megtrim/models/*.yaml. If the pattern begins with ../, paths in
-    these files are relative to the folder to which it climbs."""
+    models: Items[ModelConfig] = ()
+    """Models that the trimmed engine must run: either a list, or a pattern of files with one model
+    each, such as megtrim/models/*.yaml. If the pattern begins with ../, paths in these files are
+    relative to the folder to which it climbs. Needed, unless there are scenarios."""
+    scenarios: Items[CommandConfig] = ()
+    """Commands that must work on the trimmed program, for functions that are trimmed from the plain
+    build: a list, or a pattern of files as for models."""
     keep_set: FilePath = Path("megtrim/keepset")
     """The folder that you commit. It lists the code to keep, in a file for each scenario. With
     toolchains, it has a folder for each of them."""
@@ -388,7 +430,15 @@ class Config(ConfigSection):
         )
         # The model is frozen for everybody else; here it is still being made.
         object.__setattr__(self, "models", models)
-        own = (self.engine.target,) if self.runs_engine else ()
+        scenarios = tuple(_filled_in(each, names, self.verify) for each in self.scenarios)
+        object.__setattr__(self, "scenarios", scenarios)
+        if self.engine.is_project:
+            object.__setattr__(self, "trim", _trimmed_as_built(self.trim))
+            used = tuple(_as_linked(each, self.engine.target) for each in self.applications)
+            object.__setattr__(self, "applications", used)
+        trims_library = any(each.is_shared for each in self.applications)
+        named = self.runs_engine or (trims_library and self.engine.is_project)
+        own = (self.engine.target,) if named else ()
         programs = (*own, *(each.name for each in self.applications))
         object.__setattr__(self, "artifacts", self.artifacts or programs)
         object.__setattr__(self, "devices", self.devices or _automatic_devices(names))
@@ -396,7 +446,13 @@ class Config(ConfigSection):
 
     @property
     def runs_engine(self) -> bool:
-        return any(each.application is None for model in self.models for each in model.scenarios)
+        """Whether a scenario runs the engine's own program."""
+        return any(each.application is None for each in self.all_runs)
+
+    @property
+    def all_runs(self) -> tuple[ScenarioConfig | CommandConfig, ...]:
+        of_models = (each for model in self.models for each in model.scenarios)
+        return (*of_models, *self.scenarios)
 
     @property
     def hosted_classes(self) -> frozenset[str]:
@@ -406,9 +462,26 @@ class Config(ConfigSection):
         return next((each for each in self.applications if each.name == name), None)
 
 
-def _filled_in(
-    scenario: ScenarioConfig, classes: tuple[str, ...], verify: VerifyConfig
-) -> ScenarioConfig:
+def _trimmed_as_built(trim: TrimConfig) -> TrimConfig:
+    """Return it as a project without marked kernels is trimmed: by functions of its plain build.
+
+    Nobody lists all uses of a whole program, so by default those that no scenario has still work.
+    """
+    left_out = {"base": "plain", "level": DEFAULT_LEVEL_OF_CMAKE}
+    update = {key: value for key, value in left_out.items() if key not in trim.model_fields_set}
+    return trim.model_copy(update=update)
+
+
+def _as_linked(application: Application, target: str) -> Application:
+    if "library" in application.model_fields_set or not is_shared_object(target):
+        return application
+    return application.model_copy(update={"library": Linkage.SHARED})
+
+
+_Run = TypeVar("_Run", ScenarioConfig, CommandConfig)
+
+
+def _filled_in(scenario: _Run, classes: tuple[str, ...], verify: VerifyConfig) -> _Run:
     defaults = {
         "classes": classes,
         "tolerance": verify.tolerance,

@@ -1,41 +1,44 @@
 """What the keys of megtrim.yaml say of each other: names that exist, keys that fit, true limits."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 from megtrim.core.build_spec import LOADED_FROM, LOWEST_API, MINIMUM_SIZE, Relocations, Variant
 from megtrim.core.config.device import EMULATED, KINDS_OF_KEY, PATH_KEYS, DeviceConfig, is_on_runner
 from megtrim.core.config.document import Document
 from megtrim.core.config.limits import Budget
+from megtrim.core.config.mistakes import (
+    Mistake,
+    Mistakes,
+    find_repeated,
+    find_unknown,
+    names_of,
+)
 from megtrim.core.config.model import (
     MINIMUM_SIZE_OPTION,
     OPTIONS,
     Application,
     Config,
-    ScenarioConfig,
 )
 from megtrim.core.config.problems import KeyPath, Problem, closest, listing, show
+from megtrim.core.config.run_checks import (
+    check_commands,
+    check_project,
+    check_scenarios,
+    list_scenarios,
+)
 from megtrim.core.config.units import LARGEST_BYTES
 from megtrim.core.config.value_types import Limit, Requirement
 from megtrim.core.timing.catalogue import list_experiments
 from megtrim.libs.elf.components import is_component, list_components
-from megtrim.libs.programs import application_arguments
-from megtrim.libs.util.errors import InputError
+from megtrim.libs.programs.application_arguments import STANDARD_FILES
 
-OWN_ARGUMENTS: Mapping[str, str] = {
-    "--input": "the key inputs in its place",
-    "--fast-run": "the key fast_run in its place",
-    "--fast-run-algo-policy": "the key algo_cache in its place",
-    "--bin_out_dump": "no such argument: verification adds it",
-    "--bin-out-dump": "no such argument: verification adds it",
-}
-"""Arguments that megtrim adds itself, from keys whose files it identifies by digest."""
 OF_ONE: Mapping[str, str] = {
     "toolchain": "toolchain or toolchains, not both",
     "baseline": "the key baseline of each toolchain",
 }
-LIMITED = ("classes", "devices", "applications", "models", "budgets", "waivers")
+LIMITED = ("classes", "devices", "applications", "models", "scenarios", "budgets", "waivers")
 """Lists whose items, and the scenarios of models, may be for some toolchains alone."""
 CLANG = "clang-linux-arm64"
 KINDS_OF_TOOLCHAIN_KEY: Mapping[str, tuple[str, ...]] = {
@@ -50,7 +53,7 @@ PARTS = ("section", "component", "model")
 OF_TRIMMED = ("component", "model")
 """Parts that only what ships has, as names are known of that build alone."""
 
-_OURS = ("algo.cache", "dump", "model.mge", "trace.txt")
+_OURS = ("algo.cache", "dump", "model.mge", "trace.txt", *STANDARD_FILES)
 _INPUT = re.compile(r"input\d+(\..*)?")
 _SET_PREFIX = "MEGTRIM_ENGINE_"
 _SET_OPTIONS = ("CMAKE_BUILD_TYPE", "CMAKE_TOOLCHAIN_FILE")
@@ -58,21 +61,12 @@ _ONE_BUDGET = "one of them, in a separate budget"
 _OF_ALL_KINDS = ("name", "kind", "class", "runner", "toolchains")
 
 
-class Mistake(NamedTuple):
-    path: KeyPath
-    found: str
-    expected: str
-    suggestion: str = ""
-
-
-Mistakes = Iterator[Mistake]
-Names = Iterable[tuple[KeyPath, str]]
-
-
 def find_problems(config: Config, document: Document) -> Iterator[Problem]:
     checks = (
         _check_names,
-        _check_scenarios,
+        check_scenarios,
+        check_commands,
+        check_project,
         _check_devices,
         _check_applications,
         _check_toolchain,
@@ -93,145 +87,45 @@ def find_toolchain_problems(config: Config, document: Document) -> Iterator[Prob
 
 
 def _check_toolchains(config: Config, document: Document) -> Mistakes:
-    yield from _find_repeated(document, _names_of("toolchains", config.toolchains))
+    yield from find_repeated(document, names_of("toolchains", config.toolchains))
     for key, expected in OF_ONE.items() if config.toolchains else ():
         if key in config.model_fields_set:
             yield Mistake((key,), "a key of one toolchain next to toolchains", expected)
     known = [toolchain.name for toolchain in config.toolchains]
     limited = [((key, i), each) for key in LIMITED for i, each in enumerate(getattr(config, key))]
-    for path, entry in (*limited, *_list_scenarios(config)):
+    every: list[tuple[KeyPath, Any]] = [*limited, *list_scenarios(config)]
+    for path, entry in every:
         named = [((*path, "toolchains", i), name) for i, name in enumerate(entry.toolchains)]
-        yield from _find_repeated(document, named)
-        yield from _find_unknown(named, known, none="no such key: the file has no toolchains")
-
-
-def _names_of(key: str, entries: Sequence[object]) -> Names:
-    return [((key, i, "name"), getattr(each, "name", "")) for i, each in enumerate(entries)]
-
-
-def _list_scenarios(config: Config) -> Iterator[tuple[KeyPath, ScenarioConfig]]:
-    for i, model in enumerate(config.models):
-        for j, scenario in enumerate(model.scenarios):
-            yield ("models", i, "scenarios", j), scenario
-
-
-def _find_repeated(document: Document, names: Names, expected: str = "each name once") -> Mistakes:
-    first: dict[str, KeyPath] = {}
-    for path, name in names:
-        if name in first:
-            there = document.file_of(first[name])
-            other = "" if there == document.file_of(path) else f" of {there}"
-            line = document.find_mark(first[name]).line
-            found = f"{show(name)} a second time (the first is on line {line}{other})"
-            yield Mistake(path, found, expected)
-        first.setdefault(name, path)
-
-
-def _find_unknown(
-    names: Names, known: Iterable[str], *, expected: str = "", none: str = "no such key"
-) -> Mistakes:
-    choices = list(dict.fromkeys(known))
-    what = expected or (listing(choices) if choices else none)
-    for path, name in names:
-        if name not in choices:
-            yield Mistake(path, show(name), what, closest(name, choices))
+        yield from find_repeated(document, named)
+        yield from find_unknown(named, known, none="no such key: the file has no toolchains")
 
 
 def _check_names(config: Config, document: Document) -> Mistakes:
-    for key in ("applications", "classes", "devices", "models"):
-        yield from _find_repeated(document, _names_of(key, getattr(config, key)))
+    for key in ("applications", "classes", "devices", "models", "scenarios"):
+        yield from find_repeated(document, names_of(key, getattr(config, key)))
     classes = [cpu_class.name for cpu_class in config.classes]
     of_class = [(("devices", i, "class"), each.class_) for i, each in enumerate(config.devices)]
-    yield from _find_unknown(of_class, classes)
+    yield from find_unknown(of_class, classes)
     serials = [
         (("devices", i, "serial"), each.serial)
         for i, each in enumerate(config.devices)
         if each.serial
     ]
-    yield from _find_repeated(document, serials, expected="each phone once")
+    yield from find_repeated(document, serials, expected="each phone once")
     for i, model in enumerate(config.models):
         names = [
             (("models", i, "scenarios", j, "name"), s.name) for j, s in enumerate(model.scenarios)
         ]
-        yield from _find_repeated(document, names)
+        yield from find_repeated(document, names)
     if "artifacts" in document.data:
         artifacts = [(("artifacts", i), name) for i, name in enumerate(config.artifacts)]
-        yield from _find_repeated(document, artifacts)
+        yield from find_repeated(document, artifacts)
         for path, name in artifacts:
             if name.endswith(".a"):
                 what = (
                     "the application that links it: an archive is larger than its part of a program"
                 )
                 yield Mistake(path, show(name), what)
-
-
-def _check_scenarios(config: Config, document: Document) -> Mistakes:
-    classes = [cpu_class.name for cpu_class in config.classes]
-    applications = [application.name for application in config.applications]
-    for path, scenario in _list_scenarios(config):
-        if document.value((*path, "classes")) is not None:
-            named = [((*path, "classes", i), name) for i, name in enumerate(scenario.classes)]
-            yield from _find_repeated(document, named)
-            yield from _find_unknown(named, classes)
-        if scenario.application is None:
-            for i, argument in enumerate(scenario.args):
-                if expected := OWN_ARGUMENTS.get(argument.partition("=")[0]):
-                    yield Mistake((*path, "args", i), show(argument), expected)
-            continue
-        yield from _find_unknown(
-            [((*path, "application"), scenario.application)],
-            applications,
-            none="one of `applications`, of which there are none",
-        )
-        if document.value((*path, "args")) is None:
-            found = "nothing, in a scenario of an application"
-            yield Mistake((*path, "args"), found, "its whole command line")
-        else:
-            yield from _check_command(path, scenario)
-
-
-def _check_command(path: KeyPath, scenario: ScenarioConfig) -> Mistakes:
-    used: set[str] = set()
-    unreadable = []
-    for i, argument in enumerate(scenario.args):
-        try:
-            used |= set(application_arguments.placeholders(argument))
-        except InputError:
-            expected = f"{application_arguments.KNOWN}, and {{{{ or }}}} for a brace"
-            unreadable.append(Mistake((*path, "args", i), show(argument), expected))
-    yield from unreadable
-    if not unreadable:
-        yield from _check_inputs(path, scenario, used)
-        yield from _check_cache(path, scenario, is_used=application_arguments.ALGO_CACHE in used)
-
-
-def _check_inputs(path: KeyPath, scenario: ScenarioConfig, used: set[str]) -> Mistakes:
-    args = (*path, "args")
-    if application_arguments.MODEL not in used:
-        yield Mistake(args, "a command line without {model}", "{model} in its place")
-    given = {f"{application_arguments.INPUT}{name}" for name in scenario.inputs}
-    wanted = {name for name in used if name.startswith(application_arguments.INPUT)}
-    for name in sorted(given - wanted):
-        key = (*path, "inputs", name.removeprefix(application_arguments.INPUT))
-        yield Mistake(key, "an input that args does not use", f"{{{name}}} in args")
-    for name in sorted(wanted - given):
-        yield Mistake(args, f"{{{name}}}", "an input that `inputs` names")
-    if scenario.threads > 1 and application_arguments.THREADS not in used:
-        found = f"{scenario.threads} threads that args does not ask for"
-        yield Mistake((*path, "threads"), found, "{threads} in args")
-
-
-def _check_cache(path: KeyPath, scenario: ScenarioConfig, *, is_used: bool) -> Mistakes:
-    recorded = scenario.algo_cache is not None
-    if is_used and not recorded:
-        expected = "algo_cache, a recorded one: only the engine's own program searches"
-        yield Mistake((*path, "args"), "{algo_cache}", expected)
-    if recorded and not is_used:
-        found = "a cache that args does not use"
-        yield Mistake((*path, "algo_cache"), found, "{algo_cache} in args")
-    if scenario.fast_run and not (recorded and is_used):
-        expected = "a recorded algo_cache and {algo_cache} in args: an application does not search"
-        yield Mistake((*path, "fast_run"), "fast_run with an application", expected)
 
 
 def _check_devices(config: Config, _document: Document) -> Mistakes:
@@ -279,14 +173,22 @@ def _check_applications(config: Config, _document: Document) -> Mistakes:
         if each.name == config.engine.target:
             expected = "another name: that is the engine's target"
             yield Mistake((*path, "name"), show(each.name), expected)
-        if each.name in _OURS or _INPUT.fullmatch(each.name):
-            expected = "another name: a file of megtrim's has it where programs run"
-            yield Mistake((*path, "name"), show(each.name), expected)
-        yield from _check_source(path, each)
+        yield from _check_program(((*path, "name"), each.name))
+        yield from _check_source(path, each, of_project=config.engine.is_project)
+    yield from _check_program((("engine", "target"), config.engine.target))
 
 
-def _check_source(path: KeyPath, application: Application) -> Mistakes:
+def _check_program(named: tuple[KeyPath, str]) -> Mistakes:
+    path, name = named
+    if name in _OURS or _INPUT.fullmatch(name):
+        expected = "another name: a file of megtrim's has it where programs run"
+        yield Mistake(path, show(name), expected)
+
+
+def _check_source(path: KeyPath, application: Application, *, of_project: bool) -> Mistakes:
     ways = {"library": "source, or no such key", "cmake": "source, or the key engine.cmake"}
+    if of_project:
+        del ways["library"]
     for key, expected in ways.items() if application.source is None else ():
         if key in application.model_fields_set:
             found = f"{key} without source, on a target of the engine's tree"
@@ -335,7 +237,7 @@ def _check_trim(config: Config, _document: Document) -> Mistakes:
         if key in trim.model_fields_set:
             found = "a key that has no effect unless functions are trimmed"
             yield Mistake(("trim", key), found, "level: function or deferred")
-    run = {each.application for model in config.models for each in model.scenarios}
+    run = {each.application for each in config.all_runs}
     if trim.exports and not any(
         each.is_shared and each.name in run for each in config.applications
     ):
@@ -383,18 +285,18 @@ def _check_size_flags(config: Config, _document: Document) -> Mistakes:
 def _check_budgets(config: Config, document: Document) -> Mistakes:
     places = [((("budgets", i)), each) for i, each in enumerate(config.budgets)]
     artifacts = [((*path, "artifact"), each.artifact) for path, each in places]
-    yield from _find_unknown(artifacts, config.artifacts)
+    yield from find_unknown(artifacts, config.artifacts)
     models = [((*path, "model"), each.model) for path, each in places if each.model is not None]
-    yield from _find_unknown(models, [model.name for model in config.models])
+    yield from find_unknown(models, [model.name for model in config.models])
     names = [((*path, "artifact"), each.id) for path, each in places]
-    yield from _find_repeated(document, names)
+    yield from find_repeated(document, names)
     for path, budget in places:
         yield from _check_measure(path, budget)
         yield from _check_limits(document, path, budget)
         yield from _check_share(document, path, budget)
     waivers = [(("waivers", i, "budget"), each.budget) for i, each in enumerate(config.waivers)]
     budgets = [name for _, name in names]
-    yield from _find_unknown(waivers, budgets, none="a budget that is written above")
+    yield from find_unknown(waivers, budgets, none="a budget that is written above")
 
 
 def _check_measure(path: KeyPath, budget: Budget) -> Mistakes:
@@ -455,6 +357,7 @@ def _check_share(document: Document, path: KeyPath, budget: Budget) -> Mistakes:
 def _check_perf(config: Config, document: Document) -> Mistakes:
     perf = config.perf
     scenarios = [f"{m.name}/{s.name}" for m in config.models for s in m.scenarios]
+    scenarios += [command.name for command in config.scenarios]
     known = {
         "experiments": ([each.name for each in list_experiments()], "`megtrim perf list` prints"),
         "scenarios": (scenarios, ""),
@@ -462,11 +365,11 @@ def _check_perf(config: Config, document: Document) -> Mistakes:
     }
     for key in ("experiments", "recipes", "scenarios", "classes"):
         names = [(("perf", key, i), name) for i, name in enumerate(getattr(perf, key) or ())]
-        yield from _find_repeated(document, names)
+        yield from find_repeated(document, names)
         if key in known:
             choices, lister = known[key]
             expected = f"an experiment that {lister}" if lister else ""
-            yield from _find_unknown(names, choices, expected=expected)
+            yield from find_unknown(names, choices, expected=expected)
     if perf.history.folder is not None and perf.history.branch is not None:
         path = ("perf", "history", "branch")
         yield Mistake(path, "a branch next to a folder", "folder or branch, not both")

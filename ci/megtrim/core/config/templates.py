@@ -119,6 +119,51 @@ _PLAIN = re.compile(r"[A-Za-z./][A-Za-z0-9_./+@*-]*")
 _WORDS = frozenset({"true", "false", "null"})
 
 
+class ProjectStarter(Value):
+    source: str
+    target: str
+    compiler: str
+    commands: tuple[tuple[str, ...], ...]
+    programs: tuple[str, ...]
+    """Those that load the target, if it is a shared object."""
+    keep_set: str
+
+
+_PROJECT = """\
+version: 1
+engine:
+  kind: link
+  source: {source}
+  target: {target}
+  compiler: {compiler}
+  # Run one after the other, without a shell, in a copy of source.
+  build:
+{build}
+{programs}# What must work: add what your users do. Other functions move to a second file.
+scenarios:
+- {{name: first, {program}args: ['--version']}}
+"""
+
+
+def project_starter(about: ProjectStarter) -> str:
+    """Return the text of a megtrim.yaml for a project that its own commands build."""
+    lines = [", ".join(_quote_scalar(word) for word in words) for words in about.commands]
+    programs = ""
+    if about.programs:
+        named = ", ".join(f"{{name: {_quote_scalar(name)}}}" for name in about.programs)
+        programs = f"applications: [{named}]\n"
+    if about.keep_set != KEEP_SET:
+        programs += f"keep_set: {_quote_scalar(about.keep_set)}\n"
+    return _PROJECT.format(
+        source=_quote_scalar(about.source),
+        target=_quote_scalar(about.target),
+        compiler=_quote_scalar(about.compiler),
+        build="\n".join(f"  - [{line}]" for line in lines),
+        programs=programs,
+        program=f"program: {_quote_scalar(about.programs[0])}, " if about.programs else "",
+    )
+
+
 class StarterModel(Value):
     file: str
     strip_info: str | None = None

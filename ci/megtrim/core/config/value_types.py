@@ -24,6 +24,7 @@ from megtrim.core.config import units
 from megtrim.core.config.config_id import NAME_PATTERN, TOOLCHAIN_PATTERN
 from megtrim.core.config.units import GROUPED, LARGEST_BYTES, LARGEST_DURATION_S, GrowthLimit
 from megtrim.core.parts import find_parts
+from megtrim.libs.programs import varying
 from megtrim.libs.util import environment
 from megtrim.libs.util.errors import InputError
 from megtrim.libs.util.value import Value
@@ -37,6 +38,8 @@ MOST_ITEMS = 1000
 ITEMS_EXPECTED = f"a list, or a pattern that 1 to {MOST_ITEMS} files match"
 LONGEST_WAIT_S = 86_400.0
 MOST_THREADS = 256
+HIGHEST_STATUS = 125
+"""Shells give higher ones to programs that a signal ended, or that they could not start."""
 MOST_LISTED = 16
 _THOUSAND = 1000
 _ANY_WHOLE = (-(10**18), 10**18)
@@ -274,6 +277,13 @@ Name = Annotated[
         "a name of letters, digits, '.', '_' and '-' that starts with a letter or digit",
     ),
 ]
+CompilerName = Annotated[
+    str,
+    Form(
+        r"^([A-Za-z0-9_.]+-)*(cc|gcc|g\+\+|c\+\+|clang|clang\+\+)(-[0-9]+(\.[0-9]+)*)?$",
+        "the name of a compiler, such as gcc, clang++-14 or aarch64-linux-gnu-gcc",
+    ),
+]
 SectionName = Annotated[
     str, Form(r"^[A-Za-z0-9._][A-Za-z0-9._-]*$", "the name of a section, such as .text")
 ]
@@ -332,6 +342,16 @@ VariableValue = Annotated[
         "one line of text",
         longest=environment.LONGEST_VALUE,
         numbers=_ANY_WHOLE,
+    ),
+]
+ExitStatus = Annotated[int, Whole(0, HIGHEST_STATUS)]
+VaryingText = Annotated[
+    str,
+    Form(
+        varying.PATTERN,
+        varying.EXPECTED,
+        longest=varying.LONGEST_PATTERN,
+        read=varying.check_pattern,
     ),
 ]
 Pattern = Annotated[

@@ -28,7 +28,9 @@ from megtrim.libs.util.value import Value
 
 _NAME = re.compile(NAME_PATTERN.strip("^$"))
 _DIGEST = re.compile(r"[0-9a-f]{64}")
-_SCENARIO = re.compile(rf"(?:{_NAME.pattern})/(?:{_NAME.pattern})@(?P<cpu_class>{_NAME.pattern})")
+_SCENARIO = re.compile(
+    rf"(?:(?:{_NAME.pattern})/)?(?:{_NAME.pattern})@(?P<cpu_class>{_NAME.pattern})"
+)
 _LONGEST_NAME = 200
 _MOST_THREADS = 256
 _LARGEST_TOLERANCE = 2.0**62
@@ -109,10 +111,10 @@ def require(fits: bool, where: str, found: object, expected: str) -> None:
 
 
 def require_scenario(where: str, value: str, *, cpu_class: str) -> None:
-    """Expect ``MODEL/SCENARIO@CLASS`` of that class."""
+    """Expect ``MODEL/SCENARIO@CLASS`` of that class, or a command's ``NAME@CLASS``."""
     match = _SCENARIO.fullmatch(value) if len(value) <= 3 * _LONGEST_NAME + 2 else None
     fits = match is not None and match["cpu_class"] == cpu_class
-    require(fits, where, value, f"MODEL/SCENARIO@{cpu_class}")
+    require(fits, where, value, f"MODEL/SCENARIO@{cpu_class} or NAME@{cpu_class}")
 
 
 def require_contest(where: str, value: str, *, cpu_class: str) -> str:

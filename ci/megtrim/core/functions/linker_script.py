@@ -25,7 +25,7 @@ _NUMBERED_TRAP_BYTES = {"aarch64": 4, "armv7l": 4, "x86_64": 7}
 _SHOWN = 3
 _AGAIN = "a function that runs is not on the list: record them again"
 _UNKNOWN = "the list was changed after it was recorded: record it again"
-_HINT = "this linker cannot leave functions out as megtrim needs it: trim.level: region"
+_HINT = "this linker cannot leave functions out as megtrim needs it: use another toolchain"
 
 
 def _text(name: str) -> str:

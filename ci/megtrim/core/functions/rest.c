@@ -362,7 +362,9 @@ static void megtrim_pass_on(int number, siginfo_t* info, ucontext_t* context) {
     *(uint64_t*)&mask |= *(uint64_t*)&context->uc_sigmask;
     if (!(before.sa_flags & SA_NODEFER) && !marked) sigaddset(&mask, number);
     __real_pthread_sigmask(SIG_SETMASK, &mask, NULL);
-    before.sa_sigaction(number, info, context);
+    struct sigaction next = before;
+    if (next.sa_flags & (int)SA_RESETHAND) before = none;
+    next.sa_sigaction(number, info, context);
 }
 
 ALIGNED static void megtrim_fault(int number, siginfo_t* info, void* context) {
@@ -470,7 +472,10 @@ LOCAL int __wrap_sigaction(int number, const struct sigaction* action, struct si
     if (old) *old = before;
     return before = copy, 0;
 }
-LOCAL void (*__wrap_signal(int number, void (*handler)(int)))(int) {
-    struct sigaction action = {.sa_handler = handler, .sa_flags = SA_RESTART}, old;
-    return __wrap_sigaction(number, &action, &old) < 0 ? SIG_ERR : old.sa_handler;
-}
+#define WRAP_SIGNAL(name, flags) LOCAL void (*__wrap_##name(int number, void (*handler)(int)))(int) { \
+    struct sigaction action = {.sa_handler = handler, .sa_flags = (flags)}, old; \
+    return __wrap_sigaction(number, &action, &old) < 0 ? SIG_ERR : old.sa_handler; }
+// Of strict C or POSIX, the C library's headers make another name of signal.
+WRAP_SIGNAL(signal, SA_RESTART) WRAP_SIGNAL(bsd_signal, SA_RESTART) WRAP_SIGNAL(ssignal, SA_RESTART)
+WRAP_SIGNAL(sysv_signal, (int)SA_RESETHAND | SA_NODEFER)
+WRAP_SIGNAL(__sysv_signal, (int)SA_RESETHAND | SA_NODEFER)

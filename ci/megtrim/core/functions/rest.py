@@ -59,7 +59,9 @@ _EXCEPTIONS = ".gcc_except_table"
 BLOCK_BYTES = 65_536
 IMPORTS = 256
 """Most names in other files that deferred data may refer to."""
-_WRAPPED = ("sigaction", "sigprocmask", "pthread_sigmask", "signal")
+_REPLACED = ("sigaction", "sigprocmask", "pthread_sigmask")
+_SIGNAL = ("signal", "bsd_signal", "ssignal", "sysv_signal", "__sysv_signal")
+"""Names that the C library has for one function."""
 _OURS = "megtrim_rest"
 _SYMBOL = struct.Struct("<I20x")
 _NUMBER = struct.Struct("<I")
@@ -102,8 +104,8 @@ def flags(*, by_lld: bool, shared: bool) -> tuple[str, ...]:
     """A shared object is never unloaded: faults need the handler that is in it. The loader's table
     is cut as it is, not packed.
     """
-    wraps = tuple(f"-Wl,--wrap={name}" for name in _WRAPPED)
-    wraps += tuple(f"-Wl,--undefined={name}" for name in _WRAPPED if name != "signal")
+    wraps = tuple(f"-Wl,--wrap={name}" for name in (*_REPLACED, *_SIGNAL))
+    wraps += tuple(f"-Wl,--undefined={name}" for name in _REPLACED)
     wraps += ("-Wl,--pack-dyn-relocs=none",) if by_lld else ()
     return (*wraps, "-Wl,-z,nodelete") if shared else wraps
 

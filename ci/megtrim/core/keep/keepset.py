@@ -35,8 +35,9 @@ _NO_GRAPH = " (whether only weights did is not known: the keep set does not name
 
 class ScenarioRecord(Value):
     id: str
-    """``MODEL/SCENARIO@CLASS``."""
+    """``MODEL/SCENARIO@CLASS``; of a command, ``NAME@CLASS``."""
     model_sha256: str
+    """Empty: it has no model."""
     graph_sha256: str | None = None
     """Of the model without the values of its weights; None if its file does not show them."""
     toolchain: str = ""

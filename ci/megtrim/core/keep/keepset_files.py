@@ -1,6 +1,7 @@
 """The files of a keep set: a folder that a team commits, and the text of each scenario's file.
 
-``MODEL/SCENARIO@CLASS.json`` is the keep set of that scenario alone. So two branches that each add
+``MODEL/SCENARIO@CLASS.json``, or ``NAME@CLASS.json`` of a command, is the keep set of that scenario
+alone. So two branches that each add
 scenarios change no common file. The text has one line for each scenario, region, function,
 operator, data type, elementwise mode and graph hash, sorted::
 
@@ -53,7 +54,7 @@ _SHA256 = re.compile(r"[0-9a-f]{64}")
 _HASH = re.compile(r"0|[1-9][0-9]{0,19}")
 _SUFFIX = ".json"
 _NAME = r"[A-Za-z0-9][A-Za-z0-9._-]*"
-_FILE = re.compile(rf"{_NAME}/{_NAME}@{_NAME}\.json")
+_FILE = re.compile(rf"(?:{_NAME}/)?{_NAME}@{_NAME}\.json")
 _MAX_THREADS = 4096
 _ALL = "all"
 _LISTED = "listed"
@@ -67,12 +68,13 @@ _KINDS = (
     "function",
     *_OPERATOR_KINDS,
 )
-_FIELDS = ("model_sha256", "arguments", "inputs", "algo_cache_sha256", "threads", "trace_sha256")
+_MODEL = "model_sha256"
+_FIELDS = ("arguments", "inputs", "algo_cache_sha256", "threads", "trace_sha256")
 _LINK = "link_sha256"
 _ENVIRONMENT = "environment"
 _GRAPH = "graph_sha256"
 _TOOLCHAIN = "toolchain"
-_OPTIONAL_FIELDS = (_LINK, _ENVIRONMENT, _GRAPH, _TOOLCHAIN)
+_OPTIONAL_FIELDS = (_MODEL, _LINK, _ENVIRONMENT, _GRAPH, _TOOLCHAIN)
 _Item = TypeVar("_Item", Region, str)
 
 
@@ -230,8 +232,8 @@ def parse_keep_set(text: str, *, source: str) -> KeepSet:
 
 
 def _dump_record(record: ScenarioRecord) -> dict[str, object]:
-    fields: dict[str, object] = {
-        "model_sha256": record.model_sha256,
+    fields: dict[str, object] = {_MODEL: record.model_sha256} if record.model_sha256 else {}
+    fields |= {
         "arguments": record.arguments,
         "inputs": dict(record.inputs),
         "algo_cache_sha256": record.algo_cache_sha256,
@@ -280,7 +282,9 @@ def _record(
 ) -> ScenarioRecord:
     keys = (f"scenario {name}",)
     if not name or not name.isprintable():
-        reader.fail(f"found the scenario {name!r}, expected MODEL/SCENARIO@CLASS", *keys)
+        reader.fail(
+            f"found the scenario {name!r}, expected MODEL/SCENARIO@CLASS or NAME@CLASS", *keys
+        )
     fields = reader.fields(value, *keys)
     if _LINK in fields and not functions:
         reader.fail(f"the list of functions of {name} is empty, though it has a {_LINK}", *keys)
@@ -291,7 +295,7 @@ def _record(
     variables = reader.mapping(fields.get(_ENVIRONMENT, Entries()), *keys, _ENVIRONMENT)
     reader.texts([*variables.values()], *keys, _ENVIRONMENT)
     (toolchain,) = reader.texts([fields.get(_TOOLCHAIN, "")], *keys, _TOOLCHAIN)
-    model = reader.sha256(fields["model_sha256"], *keys, "model_sha256")
+    model = _model(reader, name, fields, keys)
     graph = reader.sha256(fields[_GRAPH], *keys, _GRAPH) if _GRAPH in fields else None
     arguments = reader.texts(fields["arguments"], *keys, "arguments")
     digests = [(label, reader.sha256(sha256, *keys, label)) for label, sha256 in inputs.items()]
@@ -316,6 +320,14 @@ def _record(
         functions=functions,
         link_sha256=link,
     )
+
+
+def _model(reader: _Reader, name: str, fields: dict[str, Any], keys: tuple[str, ...]) -> str:
+    if _MODEL in fields:
+        return reader.sha256(fields[_MODEL], *keys, _MODEL)
+    if "/" in name:
+        reader.fail(f"the key {_MODEL!r} is missing", *keys)
+    return ""
 
 
 def _parse_operators(reader: _Reader, tables: dict[str, Entries]) -> OperatorNeeds | None:
@@ -421,7 +433,8 @@ def find_files(path: Path, *, shown: str = "") -> tuple[str, ...]:
         raise InputError(msg, hint=HINT)
     for name in names:
         if not _FILE.fullmatch(name):
-            msg = f"{shown}: found {name[:200]!r}, expected only MODEL/SCENARIO@CLASS.json"
+            expected = "only MODEL/SCENARIO@CLASS.json and NAME@CLASS.json"
+            msg = f"{shown}: found {name[:200]!r}, expected {expected}"
             raise InputError(msg, hint="remove it")
     return tuple(names)
 
@@ -435,7 +448,7 @@ def _file_of(record: ScenarioRecord) -> str:
     name = f"{record.id}{_SUFFIX}"
     # An id may come from a file, and must not lead out of the folder.
     if not _FILE.fullmatch(name):
-        msg = f"found the scenario {record.id[:80]!r}, expected MODEL/SCENARIO@CLASS"
+        msg = f"found the scenario {record.id[:80]!r}, expected MODEL/SCENARIO@CLASS or NAME@CLASS"
         raise InputError(msg, hint=HINT)
     return name
 

@@ -16,8 +16,9 @@ from megtrim.libs.util.errors import EXIT_PASS, ProductFailure
 
 class ScenarioResult(ScenarioOutcome):
     id: str
-    """MODEL/SCENARIO@CLASS."""
+    """MODEL/SCENARIO@CLASS; of a command NAME@CLASS."""
     model: str
+    """Empty: it is a command, without a model."""
     scenario: str
     cpu_class: Annotated[str, Field(alias="class")]
     arguments: tuple[str, ...]
@@ -133,7 +134,8 @@ def with_note(text: str, conditions: Conditions | None) -> str:
 
 def detail(scenario: ScenarioResult) -> str:
     arguments = " ".join(scenario.arguments) or "none"
-    lines = [f"model: {scenario.model}", f"arguments: {arguments}", f"device: {scenario.device}"]
+    lines = [f"model: {scenario.model}"] if scenario.model else []
+    lines += [f"arguments: {arguments}", f"device: {scenario.device}"]
     if scenario.attempts:
         lines += ["attempts:", *(f"  {attempt}" for attempt in scenario.attempts)]
     if scenario.missing_regions:

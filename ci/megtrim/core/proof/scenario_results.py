@@ -84,7 +84,7 @@ def scenario_result(
     reproduce = session.request.invocation.verify(each.id)
     return ScenarioResult(
         id=each.id,
-        model=each.model.name,
+        model="" if each.model is None else each.model.name,
         scenario=settings.name,
         cpu_class=each.cpu_class.name,
         arguments=settings.command,
@@ -113,7 +113,7 @@ def _report_unverified(
         text = f"unverified, {age}: {text}"
     return ScenarioResult(
         id=each.id,
-        model=each.model.name,
+        model="" if each.model is None else each.model.name,
         scenario=settings.name,
         cpu_class=each.cpu_class.name,
         arguments=settings.command,

@@ -90,6 +90,7 @@ def work(task: Task, session: Session, folder: Path) -> VerifyResult:
         profile=None if trimmed else find_profile(scenario, session, done.get(PROFILE)),
         keep=keep,
         tolerance=scenario.settings.allowed,
+        vary=scenario.judgement.vary,
         rest=defers_functions(session.request.config),
         committed=session.request.options.committed,
     )

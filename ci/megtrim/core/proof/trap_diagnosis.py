@@ -195,7 +195,7 @@ def _how(run: ProgramRun) -> str:
         case RunOutcome.TIMEOUT:
             return f"it did not end within {run.wall_s:.0f} s"
         case _:
-            return f"it ended with {run.rc}"
+            return f"it ended with {run.status}"
 
 
 def find_profile(

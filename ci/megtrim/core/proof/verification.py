@@ -7,6 +7,7 @@ import math
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Protocol
 
 from megtrim.core.build_spec import Variant
 from megtrim.core.checks.statuses import ScenarioStatus
@@ -24,6 +25,7 @@ from megtrim.core.proof.trap_diagnosis import (
 )
 from megtrim.core.trim.runs.execution import RunResult, RunSpec, run_on
 from megtrim.libs.programs import app_outputs
+from megtrim.libs.programs.app_outputs import OutputFile
 from megtrim.libs.programs.arrays import Comparison, compare, refusal
 from megtrim.libs.programs.exit_status import RunOutcome, ending
 from megtrim.libs.programs.parity import OutputResult, Tolerance
@@ -41,6 +43,51 @@ _RUNS_OF_KILLED = 3
 Note = Callable[[str, RunResult], None]
 
 
+Judged = tuple[int, Comparison, str | None]
+"""Size of an output, how it compares, and why it proves nothing."""
+
+
+class OutputJudge(Protocol):
+    verb: str
+    noun: str
+
+    def compare(self, name: str, plain: bytes, reduced: bytes, tolerance: Tolerance) -> Judged: ...
+
+
+class DumpJudge:
+    """Of tensors that the engine's own program dumps."""
+
+    verb = "dumped"
+    noun = "tensor"
+
+    def compare(self, name: str, plain: bytes, reduced: bytes, tolerance: Tolerance) -> Judged:
+        parse = find_program().parse_dump
+        expected = parse(plain, name=name, source=f"plain output {name}")
+        actual = parse(reduced, name=name, source=f"reduced output {name}")
+        found = compare(expected, actual, tolerance)
+        return len(expected.data), found, refusal(expected, tolerance)
+
+
+class FileJudge:
+    """Of files that a command writes, and of what it prints."""
+
+    verb = "wrote"
+    noun = "output"
+
+    def __init__(self, vary: tuple[str, ...] = ()) -> None:
+        self._vary = vary
+
+    def compare(self, name: str, plain: bytes, reduced: bytes, tolerance: Tolerance) -> Judged:
+        expected = self._parse(plain, name, "plain")
+        actual = self._parse(reduced, name, "reduced")
+        found = app_outputs.compare(expected, actual, tolerance)
+        return len(expected.data), found, app_outputs.refusal(expected, tolerance)
+
+    def _parse(self, data: bytes, name: str, build: str) -> OutputFile:
+        source = f"{build} output {name}"
+        return app_outputs.parse_written(data, name=name, source=source, vary=self._vary)
+
+
 class VerificationCase(Value):
     spec: RunSpec
     """Of the plain program."""
@@ -49,6 +96,8 @@ class VerificationCase(Value):
     """Explains a bad end; None: it is not at hand."""
     keep: KeepSet
     tolerance: Tolerance
+    vary: tuple[str, ...] = ()
+    """Patterns of text in outputs that may differ."""
     rest: bool = False
     """It has one: it runs without it, and then with it."""
     named: SymbolizingLink | None = None
@@ -74,7 +123,7 @@ def prove(trial: VerificationCase, lease: Lease, note: Note) -> VerificationOutc
     plain = run_on(lease, trial.spec)
     note(Variant.PLAIN, plain)
     if ending(plain.run) is not RunOutcome.PASSED:
-        text = f"the plain build ended with {plain.run.rc} ({ending(plain.run)})"
+        text = f"the plain build ended with {plain.run.status} ({ending(plain.run)})"
         found = Diagnosis(status=ScenarioStatus.ENGINE_ERROR, text=text, log=plain.run.stderr)
         return _record_failure(found, plain)
     reduced = _run_reduced(trial, lease)
@@ -85,7 +134,8 @@ def prove(trial: VerificationCase, lease: Lease, note: Note) -> VerificationOutc
     note(Variant.REDUCED, reduced)
     if ending(reduced.run) is not RunOutcome.PASSED:
         return _record_failure(_diagnose(trial, lease, reduced, note), reduced)
-    compared = compare_outputs(plain, reduced, trial.tolerance, application=trial.spec.application)
+    judge = choose_judge(trial.spec, trial.vary)
+    compared = compare_outputs(plain, reduced, trial.tolerance, judge)
     text = compared.text
     if trial.rest and compared.status is ScenarioStatus.PASS:
         whole = run_on(lease, replace(trial.spec.with_program(trial.reduced), with_rest=True))
@@ -94,9 +144,7 @@ def prove(trial: VerificationCase, lease: Lease, note: Note) -> VerificationOutc
             text = f"{text} without its rest; with it, {describe_with_rest(whole.run)}"
             found = Diagnosis(status=ScenarioStatus.ENGINE_ERROR, text=text, log=whole.run.stderr)
             return _record_failure(found, whole)
-        compared = compare_outputs(
-            plain, whole, trial.tolerance, application=trial.spec.application
-        )
+        compared = compare_outputs(plain, whole, trial.tolerance, judge)
         text = f"{compared.text}, without its rest and with it"
         if compared.status is not ScenarioStatus.PASS:
             text = f"with its rest: {compared.text}"
@@ -167,14 +215,16 @@ def _record_failure(diagnosis: Diagnosis, last: RunResult) -> VerificationOutcom
     )
 
 
+def choose_judge(spec: RunSpec, vary: tuple[str, ...] = ()) -> OutputJudge:
+    return FileJudge(vary) if spec.application else DumpJudge()
+
+
 def compare_outputs(
-    plain: RunResult, reduced: RunResult, tolerance: Tolerance, *, application: bool = False
+    plain: RunResult, reduced: RunResult, tolerance: Tolerance, judge: OutputJudge
 ) -> OutputComparison:
     problems = []
     if not plain.outputs:
-        how = "wrote" if application else "dumped"
-        problems.append(f"the plain build {how} no output")
-    judge = _judged_file if application else _judged_dump
+        problems.append(f"the plain build {judge.verb} no output")
     names = sorted({*plain.outputs, *reduced.outputs})
     rows = []
     for name in names:
@@ -183,7 +233,9 @@ def compare_outputs(
             problems.append(f"output {name} came from the {where} build alone")
             continue
         try:
-            size_bytes, found, unfit = judge(name, plain, reduced, tolerance)
+            size_bytes, found, unfit = judge.compare(
+                name, plain.outputs[name], reduced.outputs[name], tolerance
+            )
         except InputError as error:
             problems.append(error.message)
             continue
@@ -198,28 +250,9 @@ def compare_outputs(
             problems.append(f"output {name}: {found.text}")
     total = sum(row.size_bytes for row in rows)
     exact = "equal to the last bit" if tolerance.is_exact else f"equal within {tolerance}"
-    counted = count(len(rows), "output" if application else "tensor")
+    counted = count(len(rows), judge.noun)
     return OutputComparison(
         status=ScenarioStatus.PARITY if problems else ScenarioStatus.PASS,
         text="; ".join(problems) or f"outputs {exact} ({counted}, {total:,} bytes)",
         outputs=tuple(rows),
     )
-
-
-def _judged_dump(
-    name: str, plain: RunResult, reduced: RunResult, tolerance: Tolerance
-) -> tuple[int, Comparison, str | None]:
-    parse = find_program().parse_dump
-    expected = parse(plain.outputs[name], name=name, source=f"plain output {name}")
-    actual = parse(reduced.outputs[name], name=name, source=f"reduced output {name}")
-    return len(expected.data), compare(expected, actual, tolerance), refusal(expected, tolerance)
-
-
-def _judged_file(
-    name: str, plain: RunResult, reduced: RunResult, tolerance: Tolerance
-) -> tuple[int, Comparison, str | None]:
-    parse = app_outputs.parse_written
-    expected = parse(plain.outputs[name], name=name, source=f"plain output {name}")
-    actual = parse(reduced.outputs[name], name=name, source=f"reduced output {name}")
-    found = app_outputs.compare(expected, actual, tolerance)
-    return len(expected.data), found, app_outputs.refusal(expected, tolerance)

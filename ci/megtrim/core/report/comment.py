@@ -6,6 +6,7 @@ Pure.
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from typing import TypeVar
 
 from megtrim.core.build_spec import Origin
@@ -39,6 +40,7 @@ from megtrim.core.verdict.model import Verdict
 from megtrim.core.verdict.wording import (
     describe_origin,
     describe_rebuild,
+    is_of_models,
     list_trimmed,
 )
 from megtrim.libs.render.formatting import (
@@ -154,7 +156,8 @@ def _parts(verdict: Verdict, links: Links, *, measured: bool) -> Iterator[tuple[
         yield from (("times", part) for part in tables.markdown(performance))
     if measured and verdict.neighbours:
         yield "neighbours", neighbours.markdown(verdict.neighbours)
-    yield "what was kept", render_keep_set(verdict)
+    if is_of_models(verdict):
+        yield "what was kept", render_keep_set(verdict)
     yield "engine, toolchain and devices", identity(verdict)
 
 
@@ -337,24 +340,28 @@ def _list(title: str, items: Sequence[T], line: Callable[[T], str]) -> str:
 def scenarios(verdict: Verdict) -> str:
     passed = sum(scenario.status is ScenarioStatus.PASS for scenario in verdict.scenarios)
     title = f"Scenarios: {group_digits(passed)} of {group_digits(len(verdict.scenarios))} passed"
-    head = ("scenario", "result", "what was seen", "device", "regions>", "time>")
+    kernels = is_of_models(verdict)
+    regions = ("regions>",) if kernels else ()
+    head = ("scenario", "result", "what was seen", "device", *regions, "time>")
     work = {row.name: prose(row.used_text) for row in verdict.budgets if row.measure == WORK}
     if not work:
-        return fold(title, bounded_table(head, verdict.scenarios, _scenario))
+        rows = partial(_scenario, kernels=kernels)
+        return fold(title, bounded_table(head, verdict.scenarios, rows))
 
     def row_with_work(scenario: ScenarioResult) -> tuple[str, ...]:
-        return (*_scenario(scenario), work.get(f"{scenario.id} {WORK}", ""))
+        return (*_scenario(scenario, kernels=kernels), work.get(f"{scenario.id} {WORK}", ""))
 
     return fold(title, bounded_table((*head, "work>"), verdict.scenarios, row_with_work))
 
 
-def _scenario(scenario: ScenarioResult) -> tuple[str, ...]:
+def _scenario(scenario: ScenarioResult, *, kernels: bool) -> tuple[str, ...]:
+    regions = (group_digits(scenario.regions),) if kernels else ()
     return (
         code(scenario.id),
         CHECK_SIGNS[SCENARIO_STATUSES[scenario.status]],
         prose(with_note(scenario.text, scenario.conditions)),
         code(scenario.device),
-        group_digits(scenario.regions),
+        *regions,
         seconds(scenario.time_s),
     )
 
@@ -398,16 +405,20 @@ def identity(verdict: Verdict) -> str:
     toolchain = verdict.toolchain
     trim = verdict.trim
     dirty = f", {group_digits(len(engine.dirty))} changed files" if engine.dirty else ""
-    trim_text = f"level {trim.level}, layout {trim.layout}, optimize {trim.optimize}"
-    rows = [
-        ("engine", f"{code(engine.kind)} {code(engine.commit or engine.digest)}{dirty}"),
-        ("header generation", str(engine.generation)),
+    kernels = is_of_models(verdict)
+    layout = f", layout {trim.layout}" if kernels else ""
+    trim_text = f"level {trim.level}{layout}, optimize {trim.optimize}"
+    rows = [("engine", f"{code(engine.kind)} {code(engine.commit or engine.digest)}{dirty}")]
+    if kernels:
+        rows.append(("header generation", str(engine.generation)))
+    rows += [
         ("toolchain", f"{code(toolchain.kind)} {code(toolchain.target)} {code(toolchain.version)}"),
     ]
     if toolchain.image:
         rows.append(("image", code(toolchain.image)))
     rows.append(("trim", code(trim_text)))
-    rows.append(("minimum size", "yes" if trim.minimum_size else "no"))
+    if kernels:
+        rows.append(("minimum size", "yes" if trim.minimum_size else "no"))
     if trim.switched_off:
         rows.append(("switched off", code(", ".join(trim.switched_off))))
     if trim.used:

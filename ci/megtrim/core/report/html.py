@@ -42,6 +42,7 @@ from megtrim.core.verdict.wording import (
     describe_origin,
     describe_rebuild,
     growth_of,
+    is_of_models,
     list_trimmed,
     name_variant,
     origin_facts,
@@ -75,6 +76,7 @@ _SHOWN = re.compile(
 )
 """Of the table of all words."""
 _ROW = re.compile(r"^\| (\*\*|`|)([a-zA-Z][\w -]*)\1 \| (.+?) \|", re.MULTILINE)
+_OF_MODELS = re.compile(r"\b(?:models?|regions?|MODEL|MIDOUT\w*)\b")
 _LINK = re.compile(r"\[([^]]*)\]\([^)]*\)")
 _MARKS = re.compile(r"\*+|`")
 _BREAK = re.compile(r"(/|_|::)(?=[^/_:])")
@@ -82,7 +84,7 @@ _BREAK = re.compile(r"(/|_|::)(?=[^/_:])")
 
 def render(verdict: Verdict, *, run: str = "") -> str:
     """``run``: address of the run that made it, whose repository has the commit; or empty."""
-    environment = _environment()
+    environment = _environment(kernels=is_of_models(verdict))
     style = _asset("style.css")
     times = list_page_values(verdict)
     if times["performance"] is not None:
@@ -106,6 +108,7 @@ def _outcome(verdict: Verdict, run: str) -> dict[str, Any]:
     limits = [row for row in verdict.budgets if budgets.is_compared(row)]
     return {
         "verdict": verdict,
+        "kernels": is_of_models(verdict),
         "outcome": describe_outcome(verdict),
         "state": describe_state(verdict),
         "cautious": verdict.verdict is VerdictKind.PASS and is_cautious(verdict),
@@ -162,7 +165,7 @@ def _sizes(verdict: Verdict) -> dict[str, Any]:
     return {
         "pictures": tuple(map(size_picture, verdict.artifacts)),
         "grown": grown,
-        "notes": tuple(growth.list_notes(verdict)),
+        "notes": tuple(growth.list_notes(verdict, kernels=is_of_models(verdict))),
         "byte_maps": byte_maps,
         "prices": priced,
         "price_kinds": tuple(PriceKind),
@@ -170,7 +173,8 @@ def _sizes(verdict: Verdict) -> dict[str, Any]:
 
 
 @cache
-def _environment() -> Environment:
+def _environment(*, kernels: bool = True) -> Environment:
+    """Without ``kernels``, no word is explained that speaks of them or of models."""
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
     environment = Environment(
@@ -186,7 +190,10 @@ def _environment() -> Environment:
         "breakable": _mark_breaks,
         "change": change_of,
         "causes": lambda size, verdict: growth.explain_growth(
-            size, verdict.causes, committed=verdict.invocation.committed
+            size,
+            verdict.causes,
+            committed=verdict.invocation.committed,
+            kernels=is_of_models(verdict),
         ),
         "compiled": describe_rebuild,
         "components": growth.name_components,
@@ -215,7 +222,11 @@ def _environment() -> Environment:
         "scenario_statuses": SCENARIO_STATUSES,
         "kept_of_held": kept_of_held,
         "most_missing": _MOST_MISSING,
-        "words": read_words(find_shipped("docs", "docs")),
+        "words": {
+            name: word
+            for name, word in read_words(find_shipped("docs", "docs")).items()
+            if kernels or not word.is_of_models
+        },
     }
     return environment
 
@@ -229,6 +240,10 @@ class Word(Value):
     @property
     def anchor(self) -> str:
         return f"word-{self.word.replace(' ', '-')}"
+
+    @property
+    def is_of_models(self) -> bool:
+        return _OF_MODELS.search(f"{self.word} {self.meaning}") is not None
 
 
 def read_words(documentation: Path) -> dict[str, Word]:

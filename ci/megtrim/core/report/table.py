@@ -18,6 +18,7 @@ from megtrim.core.verdict.wording import (
     TRIMMED,
     functions_of,
     growth_of,
+    is_of_models,
     list_urgent,
     name_variant,
     regions_of,
@@ -37,7 +38,10 @@ def render(verdict: Verdict, *, width: int = 0) -> str:
     parts = [
         render_sizes(artifact, verdict.trim, verdict, width=width) for artifact in verdict.artifacts
     ]
-    if growth := [*tables.explain(verdict, verdict.trim, committed=verdict.invocation.committed)]:
+    committed = verdict.invocation.committed
+    kernels = is_of_models(verdict)
+    growth = [*tables.explain(verdict, verdict.trim, committed=committed, kernels=kernels)]
+    if growth:
         parts.append("\n".join(growth))
     if limits := budgets.text(verdict):
         parts.append(limits)
@@ -106,7 +110,8 @@ def render_sizes(
     if has_baseline:
         columns["growth"] = growth
     if verdict:
-        columns["regions kept"] = [regions_of(size, verdict) or "-" for size in artifact.sizes]
+        if is_of_models(verdict):
+            columns["regions kept"] = [regions_of(size, verdict) or "-" for size in artifact.sizes]
         if verdict.functions:
             columns["functions kept"] = [
                 functions_of(size, artifact.name, verdict) or "-" for size in artifact.sizes

@@ -84,6 +84,11 @@ def list_larger(artifacts: Iterable[ArtifactSizes], level: str) -> tuple[str, ..
     return tuple(lines)
 
 
+def is_of_models(verdict: Verdict) -> bool:
+    """Tell whether models are run, and so kernels: words of a project of commands alone differ."""
+    return any(scenario.model for scenario in verdict.scenarios) or not verdict.scenarios
+
+
 def regions_of(size: VariantSize, verdict: Verdict) -> str:
     held = verdict.regions.held
     kept = verdict.regions.kept

@@ -214,6 +214,7 @@ def describe_library(
 
 class MegEngine(Project):
     title = "MegEngine"
+    tree = "the folder of a MegEngine checkout"
     clone = "git clone https://github.com/MegEngine/MegEngine"
     model_format = "mge"
     models: ModelReader | None = reader

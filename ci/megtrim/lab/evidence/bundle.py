@@ -17,8 +17,11 @@ from pydantic import Field
 
 from megtrim.core.build_spec import Link, Variant
 from megtrim.core.checks.check import DeviceIdentity
+from megtrim.core.config.commands import MOST_PATTERNS
 from megtrim.core.config.device import HOSTED_RUNNER, KINDS_OF_KEY, DeviceSettings, is_on_runner
+from megtrim.core.config.scenarios import Judgement
 from megtrim.core.config.units import LARGEST_DURATION_S
+from megtrim.core.config.value_types import HIGHEST_STATUS
 from megtrim.core.evidence.evidence import JobPurpose
 from megtrim.core.evidence.fields import (
     A_LINE,
@@ -45,7 +48,8 @@ from megtrim.core.evidence.fields import (
 from megtrim.core.keep.keepset import GENERATIONS
 from megtrim.core.timing.spec import Criterion, PerformanceStatus
 from megtrim.engines.megengine.load_and_run.arguments import check_reserved
-from megtrim.libs.programs.application_arguments import INPUT, names_in
+from megtrim.libs.programs import varying
+from megtrim.libs.programs.application_arguments import INPUT, MODEL, names_in
 from megtrim.libs.programs.parity import Tolerance
 from megtrim.libs.util import limits
 from megtrim.libs.util.errors import InputError
@@ -141,7 +145,8 @@ class BundleInput(Value):
 class BundleScenario(Value):
     id: str
     cpu_class: Annotated[Name, Field(alias="class")]
-    model: Digest
+    model: Digest | None
+    """None: it is a command, and ``arguments`` its whole command line."""
     arguments: Items[Line]
     inputs: Items[BundleInput]
     threads: Threads
@@ -157,13 +162,20 @@ class BundleScenario(Value):
     """Name of the application that runs; empty: the engine's own program."""
     environment: Environment = ()
     link: Digest | None = None
+    stdin: Digest | None = None
+    judgement: Judgement = Judgement()
+
+    @property
+    def is_command(self) -> bool:
+        return self.model is None or bool(self.application)
 
     def __post_init__(self) -> None:
         require_scenario("scenario", self.id, cpu_class=self.cpu_class)
         require_unique(f"{self.id}: inputs", [input_.name for input_ in self.inputs])
         fits = self.cache is None or not self.search
         require(fits, f"{self.id}: search", self.search, "none, since a cache is recorded")
-        if not self.application:
+        self._check_judgement()
+        if not self.is_command:
             # For example, a flag that reads further flags from a file must be refused here, too.
             check_reserved(self.arguments, source=f"scenario {self.id}")
             return
@@ -171,6 +183,23 @@ class BundleScenario(Value):
         named = names_in(self.arguments)
         wanted = {name for name in named if name.startswith(INPUT)}
         require(wanted <= given, f"{self.id}: arguments", sorted(wanted), "its inputs")
+        fits = self.model is not None or MODEL not in named
+        require(fits, f"{self.id}: arguments", MODEL, "no model, since it has none")
+
+    def _check_judgement(self) -> None:
+        judgement = self.judgement
+        usual = judgement == Judgement() and self.stdin is None
+        where = f"{self.id}: judgement"
+        require(usual or self.model is None, where, "one", "none, since it has a model")
+        fits = (self.model is None) is ("/" not in self.id)
+        require(fits, f"{self.id}: model", self.model, "one, unless the id has no slash")
+        fits = 0 <= judgement.status <= HIGHEST_STATUS
+        require(fits, where, judgement.status, f"an exit status up to {HIGHEST_STATUS}")
+        fits = len(judgement.vary) <= MOST_PATTERNS
+        require(fits, where, len(judgement.vary), f"at most {MOST_PATTERNS} patterns")
+        for pattern in judgement.vary:
+            fits = len(pattern) <= varying.LONGEST_PATTERN and varying.is_pattern(pattern)
+            require(fits, where, pattern, varying.EXPECTED)
 
 
 class BundleApplication(Value):

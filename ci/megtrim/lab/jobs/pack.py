@@ -52,6 +52,7 @@ from megtrim.lab.evidence.bundle import (
     ProvenScenario,
     find_device,
 )
+from megtrim.libs.programs.application_arguments import STDIN
 from megtrim.libs.util import limits
 from megtrim.libs.util.errors import InputError
 from megtrim.libs.util.files import guard_write, read_object, sha256_file, write_atomically
@@ -358,7 +359,10 @@ def _scenario(
     if purpose is JobPurpose.RECORD:
         link = linking.identities(session.results)[applications.holder_of(scenario, session)]
     try:
-        model = put(session.request.path(scenario.model.file))
+        model = None
+        if scenario.model is not None:
+            model = put(session.request.path(scenario.model.file))
+        stdin = scenario.files.get(STDIN)
         cache_digest = None if cache is None else put(cache)
         made = BundleScenario(
             id=scenario.id,
@@ -375,6 +379,8 @@ def _scenario(
             application=settings.application or "",
             environment=settings.variables,
             link=link,
+            stdin=None if stdin is None else put(session.request.path(stdin)),
+            judgement=scenario.judgement,
         )
         # A configuration allows more than a runner takes from another machine.
         decode(BundleScenario, encode(made), scenario.id)

@@ -46,6 +46,7 @@ from megtrim.lab.evidence.times import (
     make_contest_result,
     make_skipped_result,
 )
+from megtrim.libs.programs.application_arguments import STDIN, STDIN_FILE
 from megtrim.libs.programs.exit_status import ProgramRun
 from megtrim.libs.util import limits
 from megtrim.libs.util.console import Console
@@ -223,6 +224,7 @@ class _Worker:
             profile=profile,
             keep=keep,
             tolerance=scenario.tolerance,
+            vary=scenario.judgement.vary,
             named=named,
         )
         outcome = prove(trial, lease, lambda _variant, _seen: None)
@@ -284,7 +286,7 @@ class _Worker:
             programs={
                 side: self._program(variant, scenario) for side, variant in contest.variants.items()
             },
-            model=self._take(scenario.model, "model"),
+            model=self._take_model(scenario),
             inputs=self._take_inputs(scenario),
             cache=self._take_cache(scenario),
         )
@@ -332,14 +334,16 @@ class _Worker:
         companions = self.job.bundle.companion_files(variant, scenario.application)
         return RunSpec(
             program=self._program(variant, scenario),
-            model=self._take(scenario.model, "model"),
+            model=None if scenario.model is None else self._take_model(scenario),
             arguments=scenario.arguments,
             inputs=self._take_inputs(scenario),
             threads=scenario.threads,
             timeout_s=scenario.timeout_s,
             cache=self._take_cache(scenario),
             search=scenario.search,
-            application=bool(scenario.application),
+            application=scenario.is_command,
+            status=scenario.judgement.status,
+            printed=scenario.judgement.printed,
             environment=dict(scenario.environment),
             companions=tuple(companions),
         )
@@ -355,7 +359,15 @@ class _Worker:
         return take(job.folder, digest, place / (application or job.bundle.target))
 
     def _take_inputs(self, scenario: BundleScenario) -> dict[str, Path]:
-        return {each.name: self._take(each.file, f"input{each.suffix}") for each in scenario.inputs}
+        taken = {
+            each.name: self._take(each.file, f"input{each.suffix}") for each in scenario.inputs
+        }
+        if scenario.stdin is not None:
+            taken[STDIN] = self._take(scenario.stdin, STDIN_FILE)
+        return taken
+
+    def _take_model(self, scenario: BundleScenario) -> Path:
+        return self._take(scenario.model or "", "model")
 
     def _take_cache(self, scenario: BundleScenario) -> Path | None:
         return None if scenario.cache is None else self._take(scenario.cache, "cache")

@@ -31,6 +31,7 @@ from megtrim.libs.util.value import Value
 _MOST_BYTES = 4 * 1024**3
 _END = 0
 _NEEDED = 1
+_OWN = 14
 _STRINGS = 5
 _MOST_ENTRIES = 4096
 _MOST_LIBRARIES = 256
@@ -88,12 +89,26 @@ class _Links(Value):
     is_wide: bool
     loader: str
     needed: tuple[str, ...]
+    own: str = ""
+    """Its own name, by which programs need it; empty: none."""
+
+
+def read_own_name(library: Path) -> str:
+    """Return the name by which programs load a library; empty: it says none, or is no ELF file."""
+    links = _read(library)
+    return "" if links is None else links.own
 
 
 def read_loader(program: Path) -> str:
     """Return the loader that a program names; empty: it is static, or no ELF file."""
     links = _read(program)
     return "" if links is None else links.loader
+
+
+def list_needed(file: Path) -> tuple[str, ...]:
+    """Return the names of the libraries that a program or a library asks for itself."""
+    links = _read(file)
+    return () if links is None else links.needed
 
 
 def read_needs(
@@ -213,7 +228,8 @@ def _parse(data: bytes, source: str) -> _Links | None:
             machine=header.machine,
             is_wide=header.is_wide,
             loader=_read_loader(data, loader) if loader else "",
-            needed=_read_needed(data, dynamic, header) if dynamic else (),
+            needed=_read_names(data, dynamic, header, _NEEDED) if dynamic else (),
+            own="".join(_read_names(data, dynamic, header, _OWN)[:1]) if dynamic else "",
         )
     except DAMAGE as error:
         raise make_damage_error(source, error, hint=REBUILD) from None
@@ -226,7 +242,7 @@ def _read_loader(data: bytes, segment: Segment) -> str:
     return loader
 
 
-def _read_needed(data: bytes, dynamic: Segment, header: ElfHeader) -> tuple[str, ...]:
+def _read_names(data: bytes, dynamic: Segment, header: ElfHeader, wanted: int) -> tuple[str, ...]:
     table = None
     offsets = []
     entry = struct.Struct("<QQ" if header.is_wide else "<II")
@@ -236,7 +252,7 @@ def _read_needed(data: bytes, dynamic: Segment, header: ElfHeader) -> tuple[str,
             break
         if tag == _STRINGS:
             table = _find_offset(value, header.segments)
-        elif tag == _NEEDED:
+        elif tag == wanted:
             offsets.append(value)
     if table is None:
         if offsets:

@@ -2,8 +2,9 @@
 
 import hashlib
 import re
+import struct
 from bisect import bisect_right
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from heapq import heappop, heappush
@@ -12,11 +13,13 @@ from operator import attrgetter
 from pathlib import Path
 
 from megtrim.libs.elf.layout import (
+    AARCH64,
     ARM,
     DAMAGE,
     DYNAMIC_SYMBOLS,
     MACHINES,
     SYMBOL_TABLE,
+    X86_64,
     ElfLayout,
     PlacedSection,
     make_damage_error,
@@ -29,6 +32,8 @@ _TRIMMED_MACHINES = ("aarch64", "armv7l", "x86_64")
 _MAX_FILE_BYTES = 4 * 1024**3
 _LOCAL = 0
 _UNDEFINED = 0
+_IN_NO_SECTION = -1
+"""The linker's own, such as the name of a version that exports have."""
 _IFUNC = 10
 _FUNCTIONS = (2, _IFUNC)
 _CODE_OR_DATA = (1, *_FUNCTIONS)
@@ -43,6 +48,10 @@ _LINKERS_OWN = re.compile(
     r"|__(?:ARM|Thumb)[vV]\w*?Thunk_(?P<target>.+)"
 )
 """Code that linkers insert between a call and its function; it differs in each link."""
+_COPIES = {X86_64: 5, AARCH64: 1024, ARM: 20}
+"""By machine: the relocation that copies a library's data into the program."""
+_ENTRY_WORDS = {4: 3, 9: 2}
+"""By kind of a table of relocations: the words of an entry."""
 _HINT = "expected a program or shared library as the linker wrote it, not stripped"
 
 
@@ -153,6 +162,7 @@ def parse_table(data: bytes, *, source: str) -> FunctionTable:
         places = (
             [(name, place) for name, _, place, *_ in layout.entries(dynamic)] if dynamic else []
         )
+        copied = _find_copied(layout, places)
     except DAMAGE as error:
         raise make_damage_error(source, error, hint=_HINT) from None
     named = [(name, place) for name, place in places if name]
@@ -160,13 +170,34 @@ def parse_table(data: bytes, *, source: str) -> FunctionTable:
         machine=MACHINES[layout.machine],
         entry=layout.entry & _place_bits(layout),
         functions=functions,
-        imported=frozenset(name for name, place in named if place == _UNDEFINED),
-        exported=frozenset(name for name, place in named if place != _UNDEFINED),
+        imported=frozenset(name for name, place in named if place == _UNDEFINED) | copied,
+        exported=frozenset(name for name, place in named if place != _UNDEFINED) - copied,
         registrations=_count_registrations(layout),
         ifuncs=ifuncs,
         data=data_names,
         thunks=thunks,
     )
+
+
+def _find_copied(layout: ElfLayout, symbols: Sequence[tuple[str, int]]) -> frozenset[str]:
+    """Return data of libraries that a program holds a copy of, such as ``stderr`` of the C library.
+
+    The program has it only while it refers to it, so it is none of its own exports.
+    """
+    found = set()
+    copies = _COPIES[layout.machine]
+    entry = struct.Struct("<QQ" if layout.is_wide else "<II")
+    shift = 32 if layout.is_wide else 8
+    for table in layout.sections:
+        if table.kind not in _ENTRY_WORDS or not table.in_memory:
+            continue
+        content = layout.content(table)
+        step = entry.size // 2 * _ENTRY_WORDS[table.kind]
+        for at in range(0, len(content) - step + 1, step):
+            _, info = entry.unpack_from(content, at)
+            if info & ((1 << shift) - 1) == copies:
+                found.add(symbols[info >> shift][0])
+    return frozenset(found)
 
 
 class DynamicNames(Value):
@@ -188,7 +219,7 @@ def read_dynamic_names(path: Path) -> DynamicNames:
     for name, info, place, *_ in entries:
         if place == _UNDEFINED:
             imported.add(name)
-        elif info & 15 in _CODE_OR_DATA:
+        elif info & 15 in _CODE_OR_DATA and place != _IN_NO_SECTION:
             exported.add(name)
     return DynamicNames(imported=frozenset(imported), exported=frozenset(exported))
 

@@ -1,4 +1,4 @@
-"""Outputs of a team's own application, and their comparison.
+"""Outputs of a program, and their comparison.
 
 A ``.npy`` file of numbers is a tensor, in any byte order; all else is compared byte by byte.
 """
@@ -6,15 +6,13 @@ A ``.npy`` file of numbers is a tensor, in any byte order; all else is compared 
 import math
 import re
 
-from megtrim.libs.programs import arrays, npy, parity
+from megtrim.libs.programs import arrays, npy, parity, varying
 from megtrim.libs.programs.arrays import Comparison, Tensor
 from megtrim.libs.programs.parity import Tolerance
 from megtrim.libs.util.value import Value
 
 NPY = ".npy"
 PRINTED = "standard output"
-_NO_TEXT = "\N{REPLACEMENT CHARACTER}".encode()
-_MOST_PRINTED_BYTES = 8 * 1024 * 1024
 _BETWEEN = re.compile(r"[\s,;:|()\[\]{}\"']+")
 _CONTROL = re.compile(r"[\x00-\x08\x0e-\x1f\x7f-\x9f]")
 _WIDTHS = (1, 2, 4, 8, 16)
@@ -29,11 +27,17 @@ class OutputFile(Value):
     tensor: Tensor | None
     by_columns: bool = False
     records: tuple[bytes, int] | None = None
+    certain: bytes | None = None
+    """Of text that varies, what does not; None: nothing varies."""
 
 
-def parse_written(data: bytes, *, name: str, source: str) -> OutputFile:
+def parse_written(data: bytes, *, name: str, source: str, vary: tuple[str, ...] = ()) -> OutputFile:
+    """``vary``: patterns of text in it that counts as equal; not in arrays."""
     if not name.endswith(NPY):
-        return OutputFile(name=name, data=data, tensor=None)
+        if not vary:
+            return OutputFile(name=name, data=data, tensor=None)
+        certain = varying.mask(data, vary, by=b"")
+        return OutputFile(name=name, data=varying.mask(data, vary), tensor=None, certain=certain)
     import numpy as np
 
     header = npy.parse_header(data, source=source)
@@ -69,11 +73,8 @@ def refusal(output: OutputFile, tolerance: Tolerance) -> str | None:
         return arrays.refusal(output.tensor, tolerance)
     if output.records is not None:
         return _refuse_records(output.name, *output.records)
-    if output.name == PRINTED and _NO_TEXT in output.data:
-        # It is decoded as text, in which different invalid bytes become the same character.
-        return f"the {PRINTED} is not all text (files in {{outputs}} may be binary)"
-    if output.name == PRINTED and len(output.data) > _MOST_PRINTED_BYTES:
-        return f"the {PRINTED} is too long to be kept (files in {{outputs}} are kept whole)"
+    if output.certain is not None:
+        return _refuse_bytes(output.name, output.certain)
     return _refuse_bytes(output.name, output.data)
 
 

@@ -1,4 +1,4 @@
-"""The command line of a team's own application, with placeholders.
+"""The whole command line of a program, with placeholders.
 
 ``{model}``, ``{input:NAME}``, ``{outputs}``, ``{threads}`` and ``{algo_cache}`` are replaced;
 ``{{`` and ``}}`` are braces.
@@ -16,23 +16,30 @@ OUTPUTS = "outputs"
 THREADS = "threads"
 ALGO_CACHE = "algo_cache"
 INPUT = "input:"
+OF_COMMAND = "{input:NAME}, {outputs} or {threads}"
 KNOWN = "{model}, {input:NAME}, {outputs}, {threads} or {algo_cache}"
+STDIN = "standard input"
+"""Among the inputs of a run: no name of one has a blank."""
+STDIN_FILE = "standard-input"
+STDOUT_FILE = "standard-output"
+STANDARD_FILES = (STDIN_FILE, STDOUT_FILE)
+"""Where a program runs."""
 
 _WORDS = frozenset({MODEL, OUTPUTS, THREADS, ALGO_CACHE})
 _PART = re.compile(r"(?P<double>\{\{|\}\})|\{(?P<name>[^{}]*)\}|(?P<text>[^{}]+)|(?P<lone>[{}])")
 
 
 class Places(Value):
-    model: str
     outputs: str
     threads: int
+    model: str | None = None
     inputs: Mapping[str, str] = field(default_factory=dict)
     algo_cache: str | None = None
 
     def value(self, name: str) -> str | None:
         if name.startswith(INPUT):
             return self.inputs.get(name.removeprefix(INPUT))
-        values = {
+        values: dict[str, str | None] = {
             MODEL: self.model,
             OUTPUTS: self.outputs,
             THREADS: str(self.threads),

@@ -47,6 +47,13 @@ class ProgramRun(Value):
     other_load: float | None = None
     """Share of all CPUs' time that other programs took meanwhile; None: not known."""
     crash: str = ""
+    expected: int = 0
+    """Exit status that it passes with."""
+
+    @property
+    def status(self) -> str:
+        """Its exit status for a message, with the expected one where that is not 0."""
+        return f"{self.rc}, expected {self.expected}" if self.expected else f"{self.rc}"
 
 
 def ending_signal(run: ProgramRun) -> int | None:
@@ -67,7 +74,7 @@ def ending(run: ProgramRun) -> RunOutcome:
         return RunOutcome.TIMEOUT
     signal = ending_signal(run)
     if signal is None:
-        return RunOutcome.PASSED if run.rc == 0 else RunOutcome.FAILED
+        return RunOutcome.PASSED if run.rc == run.expected else RunOutcome.FAILED
     if signal in _OUTSIDE_SIGNALS:
         return RunOutcome.KILLED
     return RunOutcome.TRAP if signal in _TRAP_SIGNALS else RunOutcome.CRASHED

@@ -84,10 +84,14 @@ class RunDirectory(Protocol):
         env: Mapping[str, str] | None = None,
         on_line: Callable[[str], None] | None = None,
         cpus: tuple[int, ...] = (),
+        stdin: str = "",
+        stdout: str = "",
     ) -> ProgramRun:
         """Run a program that was put here, by its name, in this folder.
 
         ``on_line`` gets each line as soon as it is printed. ``cpus``: what it may use; empty: all.
+        ``stdin``: a file that was put here; empty: nothing. ``stdout``: a new file here that gets
+        all bytes that it prints, which are then not in the result; empty: none.
         """
 
     def cpus(self) -> tuple[int, ...]:

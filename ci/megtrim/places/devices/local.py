@@ -211,6 +211,8 @@ class LocalFolder:
         env: Mapping[str, str] | None = None,
         on_line: Callable[[str], None] | None = None,
         cpus: tuple[int, ...] = (),
+        stdin: str = "",
+        stdout: str = "",
     ) -> ProgramRun:
         program = str(self._path / argv[0])
         command = Command(
@@ -220,6 +222,8 @@ class LocalFolder:
             timeout_s=timeout_s,
             on_line=on_line,
             cpus=cpus,
+            stdin=self._path / stdin if stdin else None,
+            stdout_to=self._path / stdout if stdout else None,
             tested=True,
         )
         before = _read_cpu_times()

@@ -93,6 +93,7 @@ class ThirdParty(Value):
 class ReleaseScenario(Value):
     id: str
     model: str
+    """Empty: it is a command, without one."""
     model_sha256: str
     graph_sha256: str = ""
     """Of the model without the values of its weights; empty: not known."""
@@ -114,7 +115,9 @@ class ReleaseScenario(Value):
         return self.on_devices is CheckStatus.PASS and (passed or left_to_devices)
 
     def list_objections(self) -> Iterator[str]:
-        if not self.id.startswith(f"{self.model}/"):
+        if self.id.count("/") != (1 if self.model else 0):
+            yield f"{self.id} is no scenario of {self.model or 'a command'}"
+        elif self.model and not self.id.startswith(f"{self.model}/"):
             yield f"{self.id} is no scenario of {self.model}"
         try:
             said = ScenarioOutcome(status=self.status, text="", time_s=0.0, outputs=self.outputs)
@@ -189,7 +192,7 @@ class ReleaseContents(Value):
 
     @property
     def models(self) -> Mapping[str, str]:
-        return {scenario.model: scenario.model_sha256 for scenario in self.scenarios}
+        return {each.model: each.model_sha256 for each in self.scenarios if each.model}
 
 
 def make_contents(
@@ -220,8 +223,8 @@ def make_contents(
         described = ReleaseScenario(
             id=scenario.id,
             model=scenario.model,
-            model_sha256=models[scenario.model],
-            graph_sha256=graphs[scenario.model],
+            model_sha256=models.get(scenario.model, ""),
+            graph_sha256=graphs.get(scenario.model, ""),
             arguments=scenario.arguments,
             status=scenario.status,
             on_devices=on_devices,

@@ -162,7 +162,7 @@ def find_keys(scenario: Scenario, session: Session) -> dict[str, str]:
     if scenario.searches:
         return keys
     counted = config.work is not None and config.work.growth is not None
-    if counted and scenario.settings.application is None:
+    if counted and not scenario.settings.is_command:
         with suppress(InputError):  # without an emulator, nothing is counted
             keys[WORK_KEY] = _find_work_key(scenario, session)
     if config.memory is not None and config.memory.growth is not None:
@@ -183,8 +183,8 @@ def _find_memory_key(scenario: Scenario, session: Session) -> str:
 
 def _count(scenario: Scenario, session: Session, builds: Mapping[str, str]) -> dict[str, Work]:
     """``builds``: tasks by variant."""
-    if scenario.settings.application is not None:
-        msg = "an application of your own cannot be asked for a number of iterations"
+    if scenario.settings.is_command:
+        msg = "a command cannot be asked for a number of iterations"
         raise InputError(msg)
     counting = session.services.emulators[scenario.cpu_class.name]
     done = session.results.done

@@ -79,7 +79,7 @@ def look_at(scenario: Scenario, session: Session, *, here: bool = True) -> Situa
     """What the CPU of a runner's device can do is not known ``here``."""
     machine = session.services.toolchain.machine
     try:
-        data_type = find_data_type(read_model(session.request.path(scenario.model.file)).dtypes)
+        data_type = find_data_type(read_model(session.request.path(scenario.own_model.file)).dtypes)
     except InputError:
         data_type = None  # a format that only the engine reads
     kind = session.services.device(scenario).kind if here else ""
@@ -105,7 +105,7 @@ def find_files(task: Task, session: Session) -> ContestFiles:
     inputs = {name: request.path(path) for name, path in scenario.settings.inputs.items()}
     return ContestFiles(
         programs=programs,
-        model=request.path(scenario.model.file),
+        model=request.path(scenario.own_model.file),
         inputs=inputs,
         cache=cache_of(scenario, session) if variant else None,
     )
@@ -131,7 +131,7 @@ def measure_task(
 
 def _plan(task: Task, session: Session, *, here: bool) -> Contest | str:
     scenario = scenario_of(task)
-    if scenario.settings.application is not None:
+    if scenario.settings.is_command:
         return _OF_APPLICATION
     if variant := trimmed_variant(task):
         return _plan_trimming(scenario, variant, session)

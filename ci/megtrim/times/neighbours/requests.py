@@ -78,8 +78,8 @@ def _mutate_inputs(
     scenario: Scenario, request: TrimRequest, change: NpyMutation
 ) -> dict[str, bytes]:
     settings = scenario.settings
-    if not settings.inputs and settings.application is None and change is NpyMutation.VALUES:
-        return dict(_made_up(request.path(scenario.model.file)))
+    if not settings.inputs and not settings.is_command and change is NpyMutation.VALUES:
+        return dict(_made_up(request.path(scenario.own_model.file)))
     return dict(_changed_files(settings.inputs, request, change))
 
 
@@ -205,7 +205,7 @@ def neighbours(
     scenario: Scenario, *, dialect: Dialect, changes: Collection[NpyMutation]
 ) -> tuple[Neighbour, ...]:
     own = _itself(scenario, dialect)
-    by_engine = scenario.settings.application is None
+    by_engine = not scenario.settings.is_command
     candidates = _of_engine(scenario, own, dialect) if by_engine else _of_application(scenario, own)
     found: dict[tuple[object, ...], Neighbour] = {own.run: own}
     names: set[str] = set()
@@ -229,7 +229,7 @@ def _itself(scenario: Scenario, dialect: Dialect) -> Neighbour:
     settings = scenario.settings
     arguments = settings.args
     threads = settings.threads
-    if settings.application is None:
+    if not settings.is_command:
         given = flags(arguments, dialect=dialect, source=scenario.id)
         # Flags override the number of threads, as on the scenario's own command line.
         values = [flag.value for flag in given if flag.name in _THREAD_FLAGS and flag.value]
@@ -241,7 +241,7 @@ def _itself(scenario: Scenario, dialect: Dialect) -> Neighbour:
         what="",
         arguments=arguments,
         threads=threads,
-        model=scenario.model.file,
+        model=scenario.own_model.file,
     )
 
 
@@ -327,7 +327,7 @@ def _of_application(scenario: Scenario, own: Neighbour) -> Iterator[Neighbour]:
 
 
 def _of_model(scenario: Scenario, own: Neighbour) -> Iterator[Neighbour]:
-    for path in scenario.model.also:
+    for path in scenario.own_model.also:
         name = f"model-{_NOT_IN_A_NAME.sub('-', path.name)}"
         yield replace(
             own, name=name, kind=NeighbourKind.FORMAT, what=f"the dump {path}", model=path

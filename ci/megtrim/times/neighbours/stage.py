@@ -44,7 +44,7 @@ from megtrim.core.proof.trap_diagnosis import (
     ensure_named_program,
     find_profile,
 )
-from megtrim.core.proof.verification import compare_outputs
+from megtrim.core.proof.verification import choose_judge, compare_outputs
 from megtrim.core.trim.builds import applications
 from megtrim.core.trim.runs.execution import RunResult, RunSpec, run_on
 from megtrim.core.trim.runs.scenario_runs import scenario_of
@@ -67,7 +67,7 @@ def inputs(task: Task, session: Session) -> dict[str, str]:
     named = _run_inputs(scenario, session)
     for neighbour in tried:
         named[f"neighbour {neighbour.name}"] = repr(neighbour)
-    dumps = [sha256_file(session.request.path(path)) for path in scenario.model.also]
+    dumps = [sha256_file(session.request.path(path)) for path in scenario.own_model.also]
     named["other dumps"] = " ".join(dumps)
     return named | _profile_inputs(scenario, session)
 
@@ -314,12 +314,11 @@ def judge_outcome(
 def _judge_outputs(
     wanted: Attempt, plain: RunResult, seen: RunResult
 ) -> tuple[NeighbourOutcome, str]:
-    application = wanted.spec.application
     tolerance = wanted.tolerance
-    if wanted.searches and not application:
+    if wanted.searches and not wanted.spec.application:
         loose = max(tolerance.absolute, _LOOSE * _largest(plain))
         tolerance = replace(tolerance, absolute=loose)
-    found = compare_outputs(plain, seen, tolerance, application=application)
+    found = compare_outputs(plain, seen, tolerance, choose_judge(wanted.spec))
     # Outputs that prove little, such as a constant, are equal all the same.
     equal = all(row.equal for row in found.outputs)
     if equal and len(found.outputs) == len({*plain.outputs, *seen.outputs}):

@@ -153,7 +153,7 @@ def test_a_file_with_one_has_no_choice_and_needs_a_model(tmp_path: Path) -> None
     with pytest.raises(ConfigError, match=r"found 'desk', expected no such key"):
         load(tmp_path, SMALL + "budgets: [{artifact: load_and_run, max: 5, toolchains: [desk]}]\n")
     alone = SMALL.replace("name: s", "{name: s, toolchains: [b]}")
-    with pytest.raises(ConfigError, match="models: found an empty list"):
+    with pytest.raises(ConfigError, match="models: found nothing, expected this key, or scenarios"):
         load(tmp_path, alone + "toolchains: [{name: a}, {name: b}]\n", "a")
 
 
@@ -200,7 +200,7 @@ def test_scenarios_come_in_the_order_of_the_file(tmp_path: Path) -> None:
         ("y/only@b", 14),
     ]
     assert scenarios[1].cpu_class.qemu_cpu == "cortex-a76"
-    assert (scenarios[4].model.name, scenarios[4].settings.name) == ("y", "only")
+    assert (scenarios[4].own_model.name, scenarios[4].settings.name) == ("y", "only")
     assert scenarios[4].names == ("y/only@b", "y/only")
 
 

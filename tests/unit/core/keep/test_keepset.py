@@ -625,6 +625,17 @@ def test_a_whole_keep_set_in_one_of_the_files_is_refused() -> None:
     )
 
 
+def test_a_command_has_no_model_in_its_file() -> None:
+    whole = keep(ran("s@c", "main"))
+    command = replace(whole, scenarios=(replace(whole.scenarios[0], model_sha256=""),))
+    text = dump_keep_set(command)
+
+    assert "model_sha256" not in text
+    assert parse_folder(dump_folder(command), source="k") == command
+    with pytest.raises(InputError, match="the key 'model_sha256' is missing"):
+        parse_keep_set(text.replace("s@c", "m/s@c"), source="k.json")
+
+
 @pytest.mark.parametrize("name", ["../../x/y@z", "m/s", "m/s/t@c", "m/.s@c", "m/s@c\n", "/m/s@c"])
 def test_no_id_leads_out_of_the_folder(name: str) -> None:
     with pytest.raises(InputError, match="expected MODEL/SCENARIO@CLASS"):
@@ -646,8 +657,8 @@ def test_a_strange_file_is_named(tmp_path: Path, name: str) -> None:
     (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
     (tmp_path / name).touch()
 
-    said = f"megtrim/keepset: found {name!r}, expected only MODEL/SCENARIO@CLASS.json"
-    with pytest.raises(InputError, match=rf"^{re.escape(said)}(\n|$)"):
+    said = f"megtrim/keepset: found {name!r}, expected only MODEL/SCENARIO@CLASS.json and"
+    with pytest.raises(InputError, match=rf"^{re.escape(said)} NAME@CLASS.json(\n|$)"):
         read_folder(tmp_path, shown="megtrim/keepset")
 
 

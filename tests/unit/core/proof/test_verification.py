@@ -22,7 +22,8 @@ def compared(
     plain: dict[str, bytes], reduced: dict[str, bytes], tolerance: float = 0.0
 ) -> OutputComparison:
     allowed = Tolerance(absolute=tolerance)
-    return verification.compare_outputs(evidence(outputs=plain), evidence(outputs=reduced), allowed)
+    seen = evidence(outputs=plain), evidence(outputs=reduced)
+    return verification.compare_outputs(*seen, allowed, verification.DumpJudge())
 
 
 def row(name: str, *, equal: bool = True, difference: float | None = 0.0) -> OutputResult:

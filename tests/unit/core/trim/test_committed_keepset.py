@@ -95,7 +95,7 @@ def test_a_keep_set_in_one_file_is_refused(now: Session, name: str, accept: bool
 
 def test_a_retrained_model_is_named_whatever_else_failed(now: Session) -> None:
     loaded = now.request.loaded
-    loaded.resolve(support.only_scenario(now).model.file).write_bytes(SAMPLE_MODEL)
+    loaded.resolve(support.only_scenario(now).own_model.file).write_bytes(SAMPLE_MODEL)
     text = loaded.path.read_text(encoding="utf-8")
     loaded.path.write_text(text.replace("{name: s", "{name: s, fast_run: true"), encoding="utf-8")
     session = support.changed(now, loaded=load_config(loaded.path))

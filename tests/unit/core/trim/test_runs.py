@@ -56,7 +56,7 @@ def test_files_have_fixed_names_on_the_device(spec: RunSpec) -> None:
     """A found cache goes along, and ends the search; companions lie next to the program."""
     device = FakeDevice()
     found = replace(spec, search=True, companions=("lib.so",))
-    found = found.with_cache(spec.model.with_name("found.cache"))
+    found = found.with_cache(spec.program.with_name("found.cache"))
     variables = {"OMP_NUM_THREADS": "2"}
     run_on(device, replace(found, environment=variables))
     run_on(device, replace(spec, without_model=True))

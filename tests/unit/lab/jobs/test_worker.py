@@ -472,7 +472,7 @@ def test_a_file_of_another_digest_is_never_used(place: Place, which: str, damage
     what = place.bundle(plain=GOOD, reduced=GOOD + "stderr reduced\n", **programs)
     digest = {
         **what.programs,
-        "model": what.scenarios[0].model,
+        "model": what.scenarios[0].model or "",
         "input": what.scenarios[0].inputs[0].file,
         "keep set": what.keep_set or "",
     }[which]

@@ -65,10 +65,12 @@ def test_what_a_file_shares_with_others_is_shown() -> None:
 
 
 def test_a_stripped_file_shows_what_it_shares(tmp_path: Path) -> None:
-    """Not what linkers define (``_end``), nor variables of threads, which stay."""
+    """Not what linkers define (``_end``, versions), nor variables of threads, which stay."""
     kinds = {"offered": FUNCTION, "number": DATA, "picked": IFUNC, "_end": NO_TYPE, "each": THREAD}
     shared = (Symbol(name=name, kind=kind) for name, kind in kinds.items())
-    (tmp_path / "a.so").write_bytes(linked((), dynamic=(*shared, Symbol(name="puts", at=None))))
+    version = Symbol(name="PNG16_0", kind=DATA, size=0, absolute=True)
+    puts = Symbol(name="puts", at=None)
+    (tmp_path / "a.so").write_bytes(linked((), dynamic=(*shared, version, puts)))
 
     found = symbol_table.read_dynamic_names(tmp_path / "a.so")
     assert found.exported == {"offered", "number", "picked"}

@@ -201,7 +201,7 @@ def test_neighbours_are_the_same_each_time_and_never_the_scenario(
         own_threads = [int(f.value) for f in given_ if f.name == "multithread" and f.value]
         same_threads = asked.threads == (own_threads or [threads])[-1]
         same = reported == given_ and same_threads and asked.cached and not asked.change
-        assert not same or asked.model != own.model.file
+        assert not same or asked.model != own.own_model.file
 
 
 VERDICT = join(facts(neighbours=NEIGHBOURS))

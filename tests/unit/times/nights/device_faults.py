@@ -86,7 +86,10 @@ class _Folder:
         env: Mapping[str, str] | None = None,
         on_line: Callable[[str], None] | None = None,
         cpus: tuple[int, ...] = (),
+        stdin: str = "",
+        stdout: str = "",
     ) -> ProgramRun:
+        assert not stdin and not stdout
         count = int(argv[len(argv) - 1 - argv[::-1].index("--iter") + 1])
         fault = self.machine.fault
         healthy = HEALTHY in argv

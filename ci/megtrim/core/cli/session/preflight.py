@@ -21,6 +21,7 @@ from megtrim.places.compile.projects.checkout import Checkout
 
 _SET_BY_MEGTRIM = {"CMAKE_TOOLCHAIN_FILE": "the section toolchain in its place"}
 _Read = Callable[[Path, str], None]
+_LARGEST_READ_BYTES = 4 * 1024**3
 
 
 def expect_known_options(loaded: LoadedConfig, engine: Project) -> None:
@@ -36,7 +37,7 @@ def expect_known_options(loaded: LoadedConfig, engine: Project) -> None:
     if flags is None:
         return
     for scenario in all_scenarios(loaded.config):
-        if scenario.settings.application is None:
+        if not scenario.settings.is_command:
             source = f"{loaded.where(*scenario.path)}: {scenario.id}"
             flags.check(scenario.settings.args, source=source)
 
@@ -78,6 +79,23 @@ def list_written_files(loaded: LoadedConfig) -> set[Path]:
 
 
 def _named_files(loaded: LoadedConfig) -> Iterator[tuple[KeyPath, Path, _Read]]:
+    yield from _name_files_of_models(loaded)
+    for at, model in enumerate(loaded.config.models):
+        for number, scenario in enumerate(model.scenarios):
+            own = ("models", at, "scenarios", number)
+            yield from (
+                ((*own, "inputs", name), file, _open) for name, file in scenario.inputs.items()
+            )
+            if scenario.algo_cache is not None:
+                yield (*own, "algo_cache"), scenario.algo_cache, _open
+    for at, command in enumerate(loaded.config.scenarios):
+        for name, file in command.inputs.items():
+            yield ("scenarios", at, "inputs", name), file, _open
+        if command.stdin is not None:
+            yield ("scenarios", at, "stdin"), command.stdin, _open
+
+
+def _name_files_of_models(loaded: LoadedConfig) -> Iterator[tuple[KeyPath, Path, _Read]]:
     models = find_kind(loaded.config.engine.kind).models
 
     def read_whole(path: Path, shown: str) -> None:
@@ -96,17 +114,14 @@ def _named_files(loaded: LoadedConfig) -> Iterator[tuple[KeyPath, Path, _Read]]:
         yield from (((*keys, "also", i), each, read_whole) for i, each in enumerate(model.also))
         for number, info in enumerate(model.strip_info):
             yield (*keys, "strip_info", number), info, read_operators
-        for number, scenario in enumerate(model.scenarios):
-            own = (*keys, "scenarios", number)
-            for name, file in scenario.inputs.items():
-                yield (*own, "inputs", name), file, _open
-            if scenario.algo_cache is not None:
-                yield (*own, "algo_cache"), scenario.algo_cache, _open
 
 
 def _open(path: Path, shown: str) -> None:
-    with open_plain_file(path, expected="what a run reads", shown=shown):
-        pass
+    with open_plain_file(path, expected="what a run reads", shown=shown) as stream:
+        size_bytes = stream.seek(0, io.SEEK_END)
+    if size_bytes > _LARGEST_READ_BYTES:
+        msg = f"{shown}: found {size_bytes:,} bytes, expected at most {_LARGEST_READ_BYTES:,}"
+        raise InputError(msg, hint="each run gets a copy of it: cut it to what shows the same")
 
 
 def expect_known_folders(loaded: LoadedConfig, trees: Collection[Checkout]) -> None:

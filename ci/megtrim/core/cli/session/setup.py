@@ -49,6 +49,7 @@ from megtrim.core.cli.session.preflight import (
     list_named_files,
 )
 from megtrim.core.config.load import LoadedConfig, load_config
+from megtrim.core.config.model import LINK, Config
 from megtrim.core.evidence.evidence import JobPurpose, read_brought
 from megtrim.core.parts import find_parts, load
 from megtrim.core.project import Project, find_kind
@@ -65,7 +66,9 @@ from megtrim.places.compile.projects import checkout
 from megtrim.places.compile.projects.builder import Builder
 from megtrim.places.compile.projects.checkout import Checkout
 from megtrim.places.compile.projects.cmake.driver import expect_plain
+from megtrim.places.compile.projects.recorded.builder import IdleBuilder, RecordedBuilder
 from megtrim.places.compile.toolchains import kinds as toolchain_kinds
+from megtrim.places.compile.toolchains import recorded
 from megtrim.places.devices import kinds as device_kinds
 from megtrim.places.devices import qemu, relocation_support
 from megtrim.places.devices.counting import CountingEmulator
@@ -75,8 +78,10 @@ KeepReached = Callable[[Options, LoadedConfig, Console], LoadedConfig]
 LeaveSizes = Callable[[Options, LoadedConfig, Origin, MadeOf | None, ProcessRunner, Console], Path]
 
 
-def open_session(options: Options, *, writes: bool = True) -> Session:
-    """``writes``: whether anything goes to ``--out``."""
+def open_session(options: Options, *, writes: bool = True, commands: bool = False) -> Session:
+    """``writes``: whether anything goes to ``--out``. ``commands``: whether the commands of
+    ``engine.build`` may be started, which is said by verbs whose purpose is to build.
+    """
     _refuse_contradictions(options)
     if writes:
         expect_writable(options.out)
@@ -120,10 +125,11 @@ def open_session(options: Options, *, writes: bool = True) -> Session:
     request = _make_request(options, loaded, processes, console, has_base=bool(base))
     request = replace(request, made_of=made_of)
     setting = f"{loaded.config.engine.kind} {toolchain.kind} {toolchain.target} {jobs}"
+    open_builder = _choose_builder(loaded.config, commands=commands)
     services = Services(
         engine=engine,
         toolchain=toolchain,
-        builder=Builder(
+        builder=open_builder(
             engine.checkout,
             toolchain,
             place,
@@ -147,6 +153,12 @@ def open_session(options: Options, *, writes: bool = True) -> Session:
     switches.expect_switchable(session, variants.make_spec(session, Variant.PLAIN, {}))
     size_options.expect_usable(session)
     return session
+
+
+def _choose_builder(config: Config, *, commands: bool) -> type[Builder]:
+    if config.engine.kind != LINK:
+        return Builder
+    return RecordedBuilder if commands else IdleBuilder
 
 
 def _expect_usable_by_parts(session: Session) -> None:
@@ -266,6 +278,8 @@ def find_toolchain(loaded: LoadedConfig, processes: ProcessRunner) -> Toolchain:
     """Where qemu is missing, ``auto`` takes one for this machine. Raises InputError."""
     emulated = qemu.program(processes) is not None
     relocations = loaded.config.trim.relocations or Relocations.NONE
+    if loaded.config.engine.kind == LINK:
+        return recorded.find(loaded.config.engine.compiler, processes)
     return toolchain_kinds.find(loaded.config.toolchain, processes, relocations, emulated=emulated)
 
 
@@ -277,7 +291,9 @@ def open_engine(loaded: LoadedConfig, processes: ProcessRunner) -> Project:
         msg = f"{loaded.where('engine')}: an engine of kind {config.kind} needs a source"
         raise InputError(msg, hint="set engine.source, or pass --engine PATH")
     keep_set = loaded.resolve(loaded.config.keep_set)
-    return kind(source, processes, keep_set)
+    project = kind(source, processes, keep_set)
+    project.choose(config)
+    return project
 
 
 def open_applications(loaded: LoadedConfig, processes: ProcessRunner) -> dict[str, Checkout]:

@@ -17,6 +17,7 @@ from megtrim.core.verdict.wording import (
     MeasuredSizes,
     change_of,
     growth_of,
+    is_of_models,
     list_trimmed,
     name_variant,
 )
@@ -89,7 +90,9 @@ def name_components(size: VariantSize, marks: Marks = PLAIN) -> str:
     return f"By component: {', '.join((*said, *others))}." if shown else ""
 
 
-def explain(found: MeasuredSizes, trim: TrimChoice, *, committed: bool) -> Iterator[str]:
+def explain(
+    found: MeasuredSizes, trim: TrimChoice, *, committed: bool, kernels: bool = True
+) -> Iterator[str]:
     """Say in lines of plain text what the trimmed files are compared with, and why they grew."""
     if not found.baseline:
         return
@@ -102,12 +105,12 @@ def explain(found: MeasuredSizes, trim: TrimChoice, *, committed: bool) -> Itera
         variant = name_variant(size.variant, trim)
         yield f"{one_line(name)} {variant}: {format_bytes(size.size_bytes)}, {change}"
         reasons = (
-            explain_growth(size, found.causes, committed=committed),
+            explain_growth(size, found.causes, committed=committed, kernels=kernels),
             name_components(size),
             *describe_uses(size, ""),
         )
         yield from (f"  {reason}" for reason in reasons if reason)
-    yield from (f"  {note}" for note in list_notes(found))
+    yield from (f"  {note}" for note in list_notes(found, kernels=kernels))
 
 
 def changes(verdict: Verdict) -> Iterator[str]:
@@ -186,20 +189,30 @@ def fold_builds(verdict: Verdict) -> str:
     return fold("Sizes of all builds", bounded_table(head, rows, tuple))
 
 
-def explain_growth(size: VariantSize, causes: Sequence[Cause], *, committed: bool) -> str:
-    """Return the line that names the causes; empty if there is nothing to say."""
-    names = name_causes(size, causes)
+def explain_growth(
+    size: VariantSize, causes: Sequence[Cause], *, committed: bool, kernels: bool = True
+) -> str:
+    """Return the line that names the causes; empty if there is nothing to say.
+
+    Without ``kernels``, what runs is no model.
+    """
+    names = name_causes(size, causes, kernels=kernels)
     if not names:
         return ""
     noun = "Cause" if len(causes) == 1 else "Causes"
     follows = not committed or Cause.MODELS in causes
     left_out = (*causes, Cause.KEEP_SET) if follows else causes
-    same = [_SAME.get(cause, str(cause)) for cause in Cause if cause not in left_out]
+    same = [_SAME.get(c, _name_cause(c, kernels)) for c in Cause if c not in left_out]
     unchanged = f" The baseline was built from the same {_join(same)}." if same else ""
     return f"{noun}: {names}.{unchanged}"
 
 
+_SCENARIOS = "scenarios"
 _SAME = {Cause.KEEP_SET: "committed keep set", Cause.MEGTRIM: "megtrim version"}
+
+
+def _name_cause(cause: str, kernels: bool) -> str:
+    return _SCENARIOS if cause == Cause.MODELS and not kernels else str(cause)
 
 
 def _join(names: Sequence[str]) -> str:
@@ -207,21 +220,23 @@ def _join(names: Sequence[str]) -> str:
     return f"{', '.join(others)} and {last}" if others else last
 
 
-def name_causes(size: VariantSize, causes: Sequence[Cause]) -> str:
+def name_causes(size: VariantSize, causes: Sequence[Cause], *, kernels: bool = True) -> str:
     """Empty if nothing grew or nothing is known to differ."""
     if not size.growth_bytes or not causes:
         return ""
     together = " together" if len(causes) > 1 else ""
-    return f"{_join(causes)} {format_growth(size.growth_bytes)}{together}"
+    names = [_name_cause(cause, kernels) for cause in causes]
+    return f"{_join(names)} {format_growth(size.growth_bytes)}{together}"
 
 
 def explain_changes(verdict: Verdict) -> str:
     """Say why the trimmed files changed, and in which components; empty if none did."""
+    kernels = is_of_models(verdict)
     changed = [(name, size) for name, size in list_trimmed(verdict) if size.growth_bytes]
-    notes = [f"- {line}" for line in list_notes(verdict, MARKDOWN)]
+    notes = [f"- {line}" for line in list_notes(verdict, MARKDOWN, kernels=kernels)]
     lines = []
     if changed and verdict.causes and not notes:
-        lines.append(f"Why: {_join(verdict.causes)}.")
+        lines.append(f"Why: {_join([_name_cause(cause, kernels) for cause in verdict.causes])}.")
     for artifact, size in changed[:_MOST_ARTIFACTS]:
         if components := name_components(size, MARKDOWN):
             of = f"{code(artifact)}: " if len(changed) > 1 else ""
@@ -229,14 +244,16 @@ def explain_changes(verdict: Verdict) -> str:
     return "\n\n".join(part for part in ("\\\n".join(lines), "\n".join(notes)) if part)
 
 
-def list_notes(found: MeasuredSizes, marks: Marks = PLAIN) -> Iterator[str]:
+def list_notes(
+    found: MeasuredSizes, marks: Marks = PLAIN, *, kernels: bool = True
+) -> Iterator[str]:
     growth = [size.growth_bytes for _, size in list_trimmed(found) if size.growth_bytes]
     alone = f" {format_growth(sum(growth))}" if len(found.notes) == 1 else ""
     advised = sum(growth) > 0 or not alone
     for note in found.notes if growth else ():
         advice = f" {note.advice[:1].upper()}{note.advice[1:]}." if advised else ""
         seen = marks.prose(f"{note.seen}.{advice}")
-        yield f"{marks.strong(note.cause)}{alone}: {seen}"
+        yield f"{marks.strong(_name_cause(note.cause, kernels))}{alone}: {seen}"
 
 
 _MOST_USES = 20

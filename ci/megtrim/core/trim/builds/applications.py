@@ -67,7 +67,7 @@ def targets(session: Session) -> tuple[str, ...]:
     libraries = (
         session.services.engine.library(each.library, session.services.toolchain).file
         for each in config.applications
-        if each.source is not None
+        if each.source is not None or each.is_shared
     )
     return tuple(dict.fromkeys((*(name for name in wanted if name not in own), *libraries)))
 
@@ -127,10 +127,9 @@ def lto_flags(request: TrimRequest, variant: Variant) -> tuple[str, ...]:
 
 def expect_buildable(session: Session) -> None:
     for each in session.request.config.applications:
-        library = each.library if each.source is not None else Linkage.STATIC
-        expect_possible(session.services.toolchain, each.name, library, lto=each.lto == "full")
-        if each.source is not None:
-            session.services.engine.library(library, session.services.toolchain)
+        expect_possible(session.services.toolchain, each.name, each.library, lto=each.lto == "full")
+        if each.source is not None or each.is_shared:
+            session.services.engine.library(each.library, session.services.toolchain)
 
 
 def warn_of_libraries(session: Session) -> Iterator[str]:

@@ -73,6 +73,10 @@ def inputs(session: Session, wanted: BuildSpec) -> dict[str, str]:
         words = (spec.checkout.digest, spec.library.file, lto, *options)
         named[f"application {spec.name}"] = shlex.join(words)
     # Only what means beyond the recipe bring: other keys stay what they were.
+    if wanted.folder:
+        named["folder"] = wanted.folder
+    for number, words in enumerate(wanted.commands):
+        named[f"command {number}"] = shlex.join(words)
     if wanted.own_link_flags:
         named["engine's own link flags"] = " ".join(wanted.own_link_flags)
     if wanted.source_options is not None:
@@ -83,6 +87,10 @@ def inputs(session: Session, wanted: BuildSpec) -> dict[str, str]:
 
 
 def way_of(wanted: BuildSpec) -> str:
+    if wanted.script is None and wanted.folder is not None:
+        return "CMake and Ninja"
+    if wanted.commands:
+        return "; ".join(shlex.join(words) for words in wanted.commands)
     if wanted.script is None:
         return "a direct CMake call: the engine's own script is used only for Android"
     return f"{' '.join((wanted.script.path, *wanted.script.arguments))}: {wanted.script.why}"

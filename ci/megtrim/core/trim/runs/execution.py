@@ -12,9 +12,12 @@ from pathlib import Path
 from megtrim.core.build_spec import REST_SUFFIX
 from megtrim.core.chain.filenames import CACHE_FILE
 from megtrim.core.project import find_program
+from megtrim.libs.elf.needed_libraries import read_own_name
 from megtrim.libs.programs import application_arguments
 from megtrim.libs.programs.app_outputs import PRINTED
+from megtrim.libs.programs.application_arguments import OUTPUTS, STDIN, STDIN_FILE, STDOUT_FILE
 from megtrim.libs.programs.exit_status import ProgramRun
+from megtrim.libs.util.errors import ProductFailure
 from megtrim.libs.util.value import Value
 from megtrim.places.devices import relocation_support
 from megtrim.places.devices.device import Lease, RunDirectory
@@ -22,13 +25,16 @@ from megtrim.places.devices.retry import expect_not_killed
 
 MODEL = "model.mge"
 DUMP = "dump"
+_SHOWN_BYTES = 2**20
+"""Of what a command prints, for logs and messages."""
 
 
 class RunSpec(Value):
     program: Path
-    model: Path
+    model: Path | None
     arguments: tuple[str, ...]
     inputs: Mapping[str, Path]
+    """Files that it reads; what :data:`STDIN` names is its standard input."""
     threads: int
     timeout_s: float
     cache: Path | None = None
@@ -37,7 +43,11 @@ class RunSpec(Value):
     dumps: bool = True
     """Let the engine's program dump its outputs."""
     application: bool = False
-    """The program is a team's own: ``arguments`` is its whole command line, with placeholders."""
+    """``arguments`` is the whole command line, with placeholders."""
+    status: int = 0
+    """Exit status that it must end with."""
+    printed: bool | None = None
+    """Whether what a command prints is an output; None: if it writes no files."""
     companions: tuple[str, ...] = ()
     recorded: str = ""
     """File that the program leaves and that is brought back; empty: none."""
@@ -80,26 +90,45 @@ def run_on(lease: Lease, spec: RunSpec) -> RunResult:
         program = spec.program.name
         directory.put(spec.program, program)
         for name in spec.companions:
-            directory.put(spec.program.with_name(name), name)
+            library = spec.program.with_name(name)
+            directory.put(library, read_own_name(library) or name)
         if spec.with_rest:
-            rest = f"{spec.holder.name}{REST_SUFFIX}"
-            directory.put(spec.holder.with_name(rest), rest)
-        if not spec.without_model:
+            holder = spec.holder
+            rest = holder.with_name(f"{holder.name}{REST_SUFFIX}")
+            # Its program finds it by the name under which it was loaded.
+            loaded = read_own_name(holder) if spec.companions else ""
+            directory.put(rest, f"{loaded or holder.name}{REST_SUFFIX}")
+        if spec.model is not None and not spec.without_model:
             directory.put(spec.model, spec.prefix + MODEL)
+        read = {name: path for name, path in spec.inputs.items() if name != STDIN}
         inputs = {
             name: f"{spec.prefix}input{i}{path.suffix}"
-            for i, (name, path) in enumerate(sorted(spec.inputs.items()))
+            for i, (name, path) in enumerate(sorted(read.items()))
         }
-        for name, path in spec.inputs.items():
+        for name, path in read.items():
             directory.put(path, inputs[name])
         if spec.cache is not None:
             directory.put(spec.cache, spec.prefix + CACHE_FILE)
         directory.make(spec.prefix + DUMP)
         argv = _command(spec, program, inputs)
-        run = directory.run(argv, timeout_s=spec.timeout_s, env=spec.environment)
+        given = spec.inputs.get(STDIN)
+        if given is not None:
+            directory.put(given, STDIN_FILE)
+        run = directory.run(
+            argv,
+            timeout_s=spec.timeout_s,
+            env=spec.environment,
+            stdin=STDIN_FILE if given else "",
+            stdout=STDOUT_FILE if spec.application else "",
+        )
+        run = replace(run, expected=spec.status)
+        printed = b""
+        if spec.application:
+            printed = directory.get(STDOUT_FILE) or b""
+            run = replace(run, stdout=printed[:_SHOWN_BYTES].decode("utf-8", "replace"))
         relocation_support.expect_loaded(lease.name, run)
         expect_not_killed(lease.name, run)
-        outputs = _outputs(spec, directory, run)
+        outputs = _outputs(spec, directory, printed)
         return RunResult(
             run=run,
             cache=directory.get(spec.prefix + CACHE_FILE) if spec.search else None,
@@ -110,7 +139,7 @@ def run_on(lease: Lease, spec: RunSpec) -> RunResult:
 
 def _command(spec: RunSpec, program: str, inputs: Mapping[str, str]) -> tuple[str, ...]:
     places = application_arguments.Places(
-        model=spec.prefix + MODEL,
+        model=spec.prefix + MODEL if spec.model is not None else None,
         outputs=spec.prefix + DUMP,
         threads=spec.threads,
         inputs=inputs,
@@ -122,11 +151,22 @@ def _command(spec: RunSpec, program: str, inputs: Mapping[str, str]) -> tuple[st
     return own.compose(program, spec.arguments, places, search=spec.search, dumps=spec.dumps)
 
 
-def _outputs(spec: RunSpec, directory: RunDirectory, run: ProgramRun) -> dict[str, bytes]:
-    if spec.application and application_arguments.OUTPUTS not in application_arguments.names_in(
-        spec.arguments
-    ):
-        return {PRINTED: run.stdout.encode()}
+def _outputs(spec: RunSpec, directory: RunDirectory, printed: bytes) -> dict[str, bytes]:
     dump = spec.prefix + DUMP
-    found = {name: directory.get(f"{dump}/{name}") for name in directory.names(dump)}
+    if not spec.application:
+        return _read_written(directory, dump)
+    writes = OUTPUTS in application_arguments.names_in(spec.arguments)
+    outputs = _read_written(directory, dump) if writes else {}
+    if PRINTED in outputs:
+        msg = f"found {PRINTED!r} among the files in {{outputs}}, expected another name"
+        raise ProductFailure(msg, hint="megtrim calls what the program prints by that name")
+    counts = not writes if spec.printed is None else spec.printed
+    # Where there are files, nothing printed proves nothing, and says nothing against them.
+    if counts and (printed or not outputs):
+        outputs[PRINTED] = printed
+    return outputs
+
+
+def _read_written(directory: RunDirectory, folder: str) -> dict[str, bytes]:
+    found = {name: directory.get(f"{folder}/{name}") for name in directory.names(folder)}
     return {name: data for name, data in found.items() if data is not None}

@@ -43,12 +43,16 @@ def make_run_spec(
     settings = scenario.settings
     name = applications.name_of(scenario, session.request)
     companions = applications.companion_files(name, session)
-    inputs = {label: session.request.path(path) for label, path in settings.inputs.items()}
+    model = scenario.model
+    inputs = {label: session.request.path(path) for label, path in scenario.files.items()}
+    judgement = scenario.judgement
     return RunSpec(
         program=program,
-        model=session.request.path(scenario.model.file),
+        model=None if model is None else session.request.path(model.file),
         arguments=settings.args,
-        application=settings.application is not None,
+        application=settings.is_command,
+        status=judgement.status,
+        printed=judgement.printed,
         companions=companions,
         inputs=inputs,
         threads=settings.threads,
@@ -73,14 +77,18 @@ def record_of(scenario: Scenario, session: Session, trace: Trace) -> ScenarioRec
 
 def bind(scenario: Scenario, loaded: LoadedConfig, cache: Path | None) -> ScenarioRecord:
     settings = scenario.settings
-    digests = ((name, sha256_file(loaded.resolve(path))) for name, path in settings.inputs.items())
-    model = loaded.resolve(scenario.model.file)
-    sha256 = sha256_file(model)
-    models = find_kind(loaded.config.engine.kind).models
+    digests = ((name, sha256_file(loaded.resolve(path))) for name, path in scenario.files.items())
+    sha256 = ""
+    graph = None
+    if scenario.model is not None:
+        model = loaded.resolve(scenario.model.file)
+        sha256 = sha256_file(model)
+        models = find_kind(loaded.config.engine.kind).models
+        graph = None if models is None else models.digest_model_graph(model, sha256)
     return ScenarioRecord(
         id=scenario.id,
         model_sha256=sha256,
-        graph_sha256=None if models is None else models.digest_model_graph(model, sha256),
+        graph_sha256=graph,
         arguments=settings.command,
         inputs=tuple(sorted(digests)),
         algo_cache_sha256=sha256_file(cache) if cache else None,

@@ -118,7 +118,7 @@ def _run_checked(
     how = ending(found.run)
     if how is not RunOutcome.PASSED:
         said = error_message(found.run.stderr) or "it said nothing"
-        msg = f"{scenario}: {what} ended with {found.run.rc} ({how}): {said}"
+        msg = f"{scenario}: {what} ended with {found.run.status} ({how}): {said}"
         raise ProductFailure(msg, hint=hint)
     return found
 

@@ -45,6 +45,9 @@ def find_dialect(flags: object) -> Dialect:
 def compose(
     program: str, arguments: Sequence[str], places: Places, *, search: bool, dumps: bool
 ) -> tuple[str, ...]:
+    if places.model is None:
+        msg = f"{program} runs models, and was given none"
+        raise TypeError(msg)
     call = ProgramArguments(
         program=program,
         model=places.model,

@@ -192,7 +192,7 @@ def _read_base(path: Path) -> Base:
 
 
 def _measure_variants(options: Options) -> Baseline:
-    session = open_session(options)
+    session = open_session(options, commands=True)
     describe(session)
     stages.run(tasks_up_to(Stage.SIZE, session.request.tasks), session)
     folder = session.results.done.get(SIZE)

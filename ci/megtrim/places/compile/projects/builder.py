@@ -25,7 +25,7 @@ from megtrim.places.compile.projects.cmake import build_records, driver, toolcha
 from megtrim.places.compile.projects.cmake.compiler_cache import CompilerCache
 from megtrim.places.compile.projects.cmake.driver import Job, WorkTree
 from megtrim.places.compile.projects.link import relink
-from megtrim.places.compile.projects.link.invocation import LinkEnvironment
+from megtrim.places.compile.projects.link.invocation import LinkCommand, LinkEnvironment
 
 Progress = Callable[[int, int, str], None]
 
@@ -59,10 +59,10 @@ class Builder:
         tree = _tree(spec, work)
         units, rebuilt, programs = self._make(spec, tree, folder, applications, progress)
         archives = {each.library.file for each in applications if not each.library.is_shared}
-        with _guard_tree(tree):
+        with guard_tree(tree):
             # An archive is neither run nor measured.
             built = {
-                target: _find_artifact(tree.build, target)
+                target: self._find_built(tree, target)
                 for target in spec.targets
                 if target not in archives
             }
@@ -89,18 +89,15 @@ class Builder:
         them, ``links/LABEL/stripped/TARGET`` and ``links/LABEL/TARGET.map``.
         """
         tree = _tree(spec, work)
-        trees = {application.tree_of(each, tree).build: (each.name,) for each in applications}
-        built = {tree.build: spec.targets, **trees}
-        token = self._token(spec, applications)
-        if not driver.is_up_to_date(tree, token, built, self._processes):
+        if not self._is_up_to_date(spec, tree, applications):
             self._make(spec, tree, folder, applications, progress)
-        with _guard_tree(tree):
+        with guard_tree(tree):
             for done, each in enumerate(links):
                 progress(done, len(links), f"linking {each.target} ({each.label})")
                 link_env = self._link_environment(
                     each.target, each.label, tree, folder, applications
                 )
-                relink.make(each, _find_artifact(link_env.build, each.target), link_env, folder)
+                relink.make(each, self._find_command(each.target, link_env), link_env, folder)
 
     def expect_linkable(
         self,
@@ -113,10 +110,24 @@ class Builder:
     ) -> None:
         """Raise InputError unless functions can be left out of what was just built in ``work``."""
         tree = _tree(spec, work)
-        with _guard_tree(tree):
+        with guard_tree(tree):
             for target in targets:
                 link_env = self._link_environment(target, "check", tree, folder, applications)
-                relink.expect_linkable(target, _find_artifact(link_env.build, target), link_env)
+                relink.expect_linkable(target, self._find_command(target, link_env), link_env)
+
+    def _find_built(self, tree: WorkTree, target: str) -> Path:
+        return _find_artifact(tree.build, target)
+
+    def _find_command(self, target: str, link_env: LinkEnvironment) -> LinkCommand:
+        return relink.read_command(_find_artifact(link_env.build, target), link_env)
+
+    def _is_up_to_date(
+        self, spec: BuildSpec, tree: WorkTree, applications: tuple[ApplicationSpec, ...]
+    ) -> bool:
+        trees = {application.tree_of(each, tree).build: (each.name,) for each in applications}
+        built = {tree.build: spec.targets, **trees}
+        token = self._token(spec, applications)
+        return driver.is_up_to_date(tree, token, built, self._processes)
 
     def _link_environment(
         self,
@@ -173,7 +184,7 @@ class Builder:
         }
         places |= dict(spec.places)
         job = Job(
-            source=tree.source,
+            source=tree.source / (spec.folder or ""),
             build=tree.build,
             options=self._entries(spec, tree),
             targets=spec.targets,
@@ -182,7 +193,7 @@ class Builder:
             env=build_env.env,
             places=places,
         )
-        with _guard_tree(tree):
+        with guard_tree(tree):
             if self._toolchain.first_link:
                 progress(0, 0, self._toolchain.first_link)
                 driver.link_nothing(self._toolchain, job, tree, self._processes)
@@ -223,9 +234,11 @@ class Builder:
     def _settings(self, spec: BuildSpec, tree: WorkTree) -> tuple[tuple[str, str], ...]:
         hook = spec.source_options
         by_folder = (("source options", toolchain_file.render_sources(hook)),) if hook else ()
+        folder = (("folder", spec.folder),) if spec.folder else ()
         return (
             *self._entries(spec, tree),
             ("toolchain file", self._render_toolchain(spec)),
+            *folder,
             *by_folder,
         )
 
@@ -289,7 +302,7 @@ def _tree(spec: BuildSpec, work: Path) -> WorkTree:
 
 
 @contextmanager
-def _guard_tree(tree: WorkTree) -> Iterator[None]:
+def guard_tree(tree: WorkTree) -> Iterator[None]:
     """Raise InfrastructureFailure for any failure in a tree that was removed meanwhile."""
     try:
         yield
@@ -302,14 +315,20 @@ def _guard_tree(tree: WorkTree) -> Iterator[None]:
 
 
 def _find_artifact(build: Path, target: str) -> Path:
-    found = next((path for path in sorted(build.rglob(target)) if _is_elf(path)), None)
+    found = next((path for path in sorted(build.rglob(target)) if is_elf(path)), None)
     if found is None:
         msg = f"the build in {build} made no file called {target}"
         raise ProductFailure(msg, hint="is it the name of a target of this engine?")
-    return found
+    # A library may be a link to the file with its version, which alone was linked.
+    whole = build.resolve()
+    made = found.resolve()
+    if not made.is_relative_to(whole):
+        msg = f"the build in {build} made {target} a link out of it, to {made}"
+        raise ProductFailure(msg, hint="name a target that the build makes itself")
+    return build / made.relative_to(whole)
 
 
-def _is_elf(path: Path) -> bool:
+def is_elf(path: Path) -> bool:
     if not path.is_file():
         return False
     with path.open("rb") as stream:

@@ -27,6 +27,8 @@ def sync(checkout: Checkout, tree: Path, overrides: Mapping[str, str]) -> None:
     new = [n for n in sorted(after) if before.get(n) != after[n] or not os.path.lexists(tree / n)]
     if not gone and not new:
         return
+    # Make compares times with those of files that came with the source, such as configure.
+    keep_times = not before
     # Forget these files first: an interrupted sync may leave them in any state.
     _write(record, before | dict.fromkeys((*gone, *new), ""))
     with guard_write(tree):
@@ -35,7 +37,16 @@ def sync(checkout: Checkout, tree: Path, overrides: Mapping[str, str]) -> None:
         for name in new:
             _place(checkout.root / name, tree / name, overrides.get(name))
             _expect(checkout.root / name, tree / name, after[name])
+            if keep_times and name not in overrides:
+                _copy_times(checkout.root / name, tree / name)
     _write(record, after)
+
+
+def forget(tree: Path) -> None:
+    with guard_write(tree):
+        (tree.parent / _RECORD).unlink(missing_ok=True)
+        if tree.exists():
+            shutil.rmtree(tree)
 
 
 def is_whole(tree: Path) -> bool:
@@ -59,6 +70,11 @@ def _place(source: Path, target: Path, text: str | None) -> None:
     else:
         shutil.copyfile(source, target)
         target.chmod(0o755 if os.access(source, os.X_OK) else 0o644)
+
+
+def _copy_times(source: Path, target: Path) -> None:
+    times = source.lstat()
+    os.utime(target, ns=(times.st_atime_ns, times.st_mtime_ns), follow_symlinks=False)
 
 
 def _remove(file: Path, tree: Path) -> None:

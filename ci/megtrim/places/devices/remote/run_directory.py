@@ -77,6 +77,19 @@ class _File(Value):
     size_bytes: int
 
 
+class _Streams(Value):
+    """Files of a run directory that are a program's standard input and output; empty: none."""
+
+    stdin: str
+    stdout: str
+
+    @property
+    def words(self) -> tuple[str, str]:
+        given = _check_name(self.stdin) if self.stdin else "/dev/null"
+        taken = _check_name(self.stdout) if self.stdout else "-"
+        return given, taken
+
+
 class RunFiles:
     """A file is pushed unless the machine has it, and copied into place before the next run."""
 
@@ -289,6 +302,8 @@ class RemoteDirectory(RunFiles):
         env: Mapping[str, str] | None = None,
         on_line: Callable[[str], None] | None = None,
         cpus: tuple[int, ...] = (),
+        stdin: str = "",
+        stdout: str = "",
     ) -> ProgramRun:
         settings = self._spec.settings
         if cpus:
@@ -304,7 +319,10 @@ class RemoteDirectory(RunFiles):
             timeouts=self._timeouts,
             say=self._spec.say,
         ) as tuning:
-            run, pid = self._watched_run(tuple(argv), command, tuning, timeout_s, on_line)
+            streams = _Streams(stdin=stdin, stdout=stdout)
+            run, pid = self._watched_run(
+                tuple(argv), command, tuning, timeout_s, on_line, streams=streams
+            )
         if ending_signal(run) is None or run.timed_out:
             return run
         found = crash_reports.evidence(self._link, run, pid=pid, timeouts=self._timeouts)
@@ -317,13 +335,22 @@ class RemoteDirectory(RunFiles):
         tuning: Tuning,
         timeout_s: float,
         on_line: Callable[[str], None] | None,
+        *,
+        streams: _Streams,
     ) -> tuple[ProgramRun, int | None]:
         step = f"running {argv[0]}"
         mark = new_nonce()
         limit_s = max(1, math.ceil(timeout_s))
         # The machine itself ends a program that is too slow; this is for a machine that cannot.
         patience_s = limit_s + self._timeouts.transfer_s(0)
-        args = (self._entry.root, self._run, self._entry.program, mark, str(limit_s))
+        args = (
+            self._entry.root,
+            self._run,
+            self._entry.program,
+            mark,
+            str(limit_s),
+            *streams.words,
+        )
         with self._watch(step) as watch:
             outcome = self._link.shell(
                 RUN_SCRIPT,

@@ -258,8 +258,8 @@ survey() {{
 
 RUN_SCRIPT = f"""\
 # megtrim:run
-root=$1 run=$1/runs/$2 sum=$3 mark=$4 limit=$5
-shift 5
+root=$1 run=$1/runs/$2 sum=$3 mark=$4 limit=$5 given=$6 taken=$7
+shift 7
 {_STRAYS}{_SURVEY}\
 cd "$run/place" || exit 1
 guard=
@@ -269,7 +269,8 @@ end() {{
   kill -9 "-$program"
 }}
 trap 'end; kill "$guard"; cd /; rm -rf "$run"; exit 129' HUP INT TERM PIPE
-exec 3>&2 2>/dev/null
+exec 3>&2 2>/dev/null 4>&1
+[ "$taken" = - ] || exec 4>"./$taken" || exit 1
 set -m
 (
   trap 'kill "$nap"; exit' TERM
@@ -278,13 +279,13 @@ set -m
   wait "$nap"
   : >"$run/late"
   end
-) </dev/null >/dev/null 3>&- &
+) </dev/null >/dev/null 3>&- 4>&- &
 guard=$!
 read -r before </proc/stat
 read -r began rest </proc/uptime
 case $- in
   *m*)
-    "$@" </dev/null 2>&3 3>&- &
+    "$@" <"$given" >&4 2>&3 3>&- 4>&- &
     program=$!
     echo "$program" >../pid
     wait "$program"
@@ -296,7 +297,7 @@ case $- in
     done
     ;;
   *)
-    (exec setsid sh -c 'echo "$$" >../pid; exec "$@"' sh "$@" </dev/null 2>&3 3>&-)
+    (exec setsid sh -c 'echo "$$" >../pid; exec "$@"' sh "$@" <"$given" >&4 2>&3 3>&- 4>&-)
     rc=$?
     ;;
 esac
@@ -322,7 +323,8 @@ set --
 while read -r name; do set -- "$@" ! -path "$name"; done <../put
 if survey "$@" || {{ chmod -R u+rwx .; survey "$@"; }}; then echo "megtrim surveyed=yes"; fi
 {SPACE_SCRIPT}"""
-"""Arguments: root folder, run, digest program, mark, seconds, then the command. After the mark it
+"""Arguments: root folder, run, digest program, mark, seconds, files for standard input and output
+(``-``: none, it is this script's), then the command. After the mark it
 prints how the program ended and which files it left. If the connection breaks, a phone's shell
 gets a signal, kills the program and removes its folder. A board's shell gets none; it may have no
 job control without a terminal, and then runs the program in the foreground, because in the

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from megtrim.core.build_spec import Linkage, Origin, Relocations, SourceOptions, Switch, Variant
 from megtrim.core.checks.check import DeviceIdentity
 from megtrim.core.checks.invocation import Invocation
+from megtrim.core.config.commands import CommandConfig
 from megtrim.core.config.units import GrowthLimit
 from megtrim.core.trim.results import UnfoldedLinksResult
 from megtrim.engines.megengine.load_and_run import dialects
@@ -70,6 +71,14 @@ TIES: Mapping[str, str] = {
             "models.scenarios.name",
         ),
         "a name by which parts of the file refer to each other: another is another plan",
+    ),
+    **dict.fromkeys(
+        (f"scenarios.{name}" for name in CommandConfig.model_fields),
+        "of a command, which no model stands next to here: tests/unit/core/trim/test_commands.py",
+    ),
+    **dict.fromkeys(
+        ("engine.folder", "engine.include"),
+        "of a project of kind cmake: tests/unit/engines/test_cmake.py",
     ),
     **{f"devices.power.{name}": "part of devices.power" for name in ("hub", "port")},
     **{

@@ -90,7 +90,10 @@ class FakeDirectory:
         env: Mapping[str, str] | None = None,
         on_line: Callable[[str], None] | None = None,
         cpus: tuple[int, ...] = (),
+        stdin: str = "",
+        stdout: str = "",
     ) -> ProgramRun:
+        assert stdin in ("", *self.files)
         self.device.runs.append(tuple(argv))
         self.device.environments.append(dict(env or {}))
         stderr = ""
@@ -119,18 +122,26 @@ class FakeDirectory:
                     raise InfrastructureFailure(msg)
                 case _:
                     raise AssertionError(line)
+        printed = self._print(stdout)
         status = said.get("status")
         after = Reading(thermal_status=int(status)) if status else Reading()
         return ProgramRun(
             argv=tuple(argv),
             rc=int(said.get("exit", "0")),
-            stdout=self.printed,
+            stdout=printed,
             stderr=stderr,
             wall_s=0.5,
             timed_out=False,
             conditions=Conditions(before=Reading(cpu_c=-3.5), after=after) if status else None,
             crash=said.get("crash", "").replace("|", "\n"),
         )
+
+    def _print(self, file: str) -> str:
+        """Return what was printed, unless a file gets it."""
+        if not file:
+            return self.printed
+        self.left[file] = self.printed.encode()
+        return ""
 
     def _wrote(self, how: str, value: str, env: Mapping[str, str]) -> None:
         if how == "print":

@@ -181,7 +181,7 @@ def test_equal_words_alone_are_a_proof(
     plain: dict[str, bytes], reduced: dict[str, bytes], status: str, said: str
 ) -> None:
     seen = evidence(outputs=plain), evidence(outputs=reduced)
-    found = verification.compare_outputs(*seen, EXACT, application=True)
+    found = verification.compare_outputs(*seen, EXACT, verification.FileJudge())
 
     assert (found.status, found.text) == (status, said)
     same = OutputResult(name="o", size_bytes=3, equal=True, largest_difference=0.0)

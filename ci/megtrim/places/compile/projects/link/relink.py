@@ -54,7 +54,7 @@ _UNWINDERS = frozenset({"libgcc_eh.a", "libgcc_real.a"})
 """They abort, without their message, if they do not find unwind tables of their own."""
 
 
-def make(spec: LinkSpec, built: Path, link_env: LinkEnvironment, folder: Path) -> None:
+def make(spec: LinkSpec, command: LinkCommand, link_env: LinkEnvironment, folder: Path) -> None:
     """Link to ``folder/links/LABEL/TARGET``, with symbols; ``stripped/TARGET`` is next to it.
 
     Raises InputError if the linker cannot do it, ProductFailure if the link fails.
@@ -62,7 +62,6 @@ def make(spec: LinkSpec, built: Path, link_env: LinkEnvironment, folder: Path) -
     linked = folder / LINKS / spec.label / spec.target
     stripped = linked.parent / STRIPPED / spec.target
     _clear(link_env.scratch, stripped.parent if spec.strip else linked.parent)
-    command = _command(built, link_env)
     sources = (*spec.sources, *linker_script.hiding_sources(spec.hidden))
     objects = tuple(_compile_source(source, command, link_env) for source in sources)
     # Before every other object, so that our start-up code runs first.
@@ -84,9 +83,8 @@ def make(spec: LinkSpec, built: Path, link_env: LinkEnvironment, folder: Path) -
         _link((*argv, "-s"), stripped, spec, link_env)
 
 
-def expect_linkable(target: str, built: Path, link_env: LinkEnvironment) -> None:
+def expect_linkable(target: str, command: LinkCommand, link_env: LinkEnvironment) -> None:
     _clear(link_env.scratch)
-    command = _command(built, link_env)
     _expect_code(command, invocation.find(command, target, link_env), target, link_env)
 
 
@@ -108,7 +106,8 @@ def _copy(linked: Path, copy: Path) -> None:
         shutil.copy2(linked, copy)
 
 
-def _command(built: Path, link_env: LinkEnvironment) -> LinkCommand:
+def read_command(built: Path, link_env: LinkEnvironment) -> LinkCommand:
+    """Ask Ninja how it linked a file."""
     name = str(built.relative_to(link_env.build))
     ninja = (link_env.processes.build_tool("ninja"), "-C", str(link_env.build), "-t")
     output = link_env.processes.capture(*ninja, "commands", "-s", name, timeout_s=ASK_TIMEOUT_S)
