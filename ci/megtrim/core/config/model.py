@@ -15,6 +15,7 @@ from pydantic import Field, StrictBool, model_validator
 from megtrim.core.build_spec import MINIMUM_SIZE, Linkage, Relocations, Switch
 from megtrim.core.config.commands import CommandConfig
 from megtrim.core.config.device import DeviceConfig, HostedRunner
+from megtrim.core.config.kinds import EngineKind, ToolchainKind
 from megtrim.core.config.limits import Budget, Waiver
 from megtrim.core.config.performance import MemoryConfig, PerfConfig, WorkConfig
 from megtrim.core.config.value_types import (
@@ -24,7 +25,6 @@ from megtrim.core.config.value_types import (
     ConfigSection,
     DurationS,
     EmulatedCpu,
-    EngineKind,
     Export,
     FilePath,
     FilePaths,
@@ -155,16 +155,6 @@ class EngineConfig(ConfigSection):
     def is_project(self) -> bool:
         """Whether it is a team's own project, which has neither models nor marked kernels."""
         return self.kind in (CMAKE, LINK)
-
-
-ToolchainKind = Literal[
-    "auto",
-    "zig",
-    "clang-linux-arm64",
-    "clang-linux-armhf",
-    "ndk",
-    "host",
-]
 
 
 class ToolchainConfig(ConfigSection):

@@ -23,14 +23,13 @@ from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 from megtrim.core.config import units
 from megtrim.core.config.config_id import NAME_PATTERN, TOOLCHAIN_PATTERN
 from megtrim.core.config.units import GROUPED, LARGEST_BYTES, LARGEST_DURATION_S, GrowthLimit
-from megtrim.core.parts import find_parts
 from megtrim.libs.programs import varying
 from megtrim.libs.util import environment
 from megtrim.libs.util.errors import InputError
 from megtrim.libs.util.value import Value
 
 EXPECTED = "expected"
-_NO_CHOICE: Final = "literal_error"
+NO_CHOICE: Final = "literal_error"
 TEXT_EXPECTED = "text (in quotes where it looks like something else)"
 LONGEST_NAME = 200
 _LONGEST_TEXT = 4096
@@ -154,22 +153,6 @@ class Form:
         except (InputError, ValueError):
             pass
         raise make_value_error(self.expected)
-
-
-def _read_kind(value: object) -> object:
-    kinds = find_parts().engines
-    if isinstance(value, str) and value in kinds:
-        return value
-    choices = {"expected": ", ".join(f"'{kind}'" for kind in kinds)}
-    raise PydanticCustomError(_NO_CHOICE, "{expected}", choices)
-
-
-def _list_kinds(schema: dict[str, Any]) -> None:
-    schema["enum"] = list(find_parts().engines)
-
-
-EngineKind = Annotated[str, BeforeValidator(_read_kind), Field(json_schema_extra=_list_kinds)]
-"""One of those that parts hand in."""
 
 
 def _option_value(value: object) -> str | bool | int:
