@@ -45,5 +45,5 @@ def test_causes_and_sizes_stay_where_they_are_the_same_everywhere() -> None:
     )
 
     assert normal(said) == "`a` CHANGE, SIZE allowed\n"
-    assert normal(said, causes=True) == ("`a` CHANGE, SIZE allowed\n\n- **source** +SIZE: x.\n")
+    assert normal(said, causes=True) == ("`a` CHANGE, SIZE allowed\n\n- **source** +SIZE: a.cpp.\n")
     assert normal(said, exact=True) == said

@@ -129,7 +129,9 @@ def test_a_regression_opens_one_issue(clean: Night, slow: Night) -> None:
     assert 1 < ratio["lower"] <= ratio["ratio"]
     interval = f"{ratio['ratio']:.3f} ({ratio['lower']:.3f} to {ratio['upper']:.3f})"
     assert f"`{DESK}` got slower" in body
-    assert f"| `baseline` | `bench` | `main at {good[:12]}` | **{interval}** |" in body
+    slowdown = f"{100 * (ratio['ratio'] - 1):.1f}% slower"
+    row_of_issue = f"| `baseline` | {slowdown} | `main at {good[:12]}` | `bench` | **{interval}** |"
+    assert row_of_issue in body
     assert f"git log --oneline {good}..{bad}" in body
     assert f"https://github.com/{STRANGER}/compare/{good}...{bad}" in body
     counted = f"does more or less at `{bad[:12]}` than at `{good[:12]}`:"  # the plant waits
@@ -165,5 +167,6 @@ def test_the_page_shows_all_three(team: World, repaired: Night) -> None:
     assert all(night in page for night in points(run)[DESK])
     bare = team.forge.root / "remotes" / f"{STRANGER}.git"
     listed = team.forge.code.git("ls-tree", "-r", "--name-only", "perf-history", cwd=bare)
-    assert len(listed.splitlines()) == 5
+    # Two devices in three nights; one of them did not answer in the second night.
+    assert len(listed.splitlines()) == 6
     assert KIT not in listed

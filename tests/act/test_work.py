@@ -36,7 +36,8 @@ def test_a_slower_kernel_is_named_and_moved_code_is_not(world: World) -> None:
 
     slower = world.run_pull(world.propose("slower", edit(DEPTHWISE, (START, START + LOOP))))
     assert slower.run.conclusions == {**HOSTED_JOBS, "verdict": "failure"}
-    [line] = [each for each in slower.body.splitlines() if each.startswith(f"- `{ID} work`: ")]
+    begin = f"- `{ID}` instructions, trimmed: "
+    [line] = [each for each in slower.body.splitlines() if each.startswith(begin)]
     found = re.search(r"\(\+(\d\.\d\d)%\) since .*, 1\.00% allowed: `(.*?)` \+", line)
     assert found
     assert 1.5 < float(found[1]) < 2.5

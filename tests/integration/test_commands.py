@@ -342,7 +342,7 @@ def test_results_of_another_mode(steps: Project) -> None:
     refused = run(steps, *asked)
     assert refused.rc == 2
 
-    ended = type_hint(steps, refused.stderr, "asked about: ")
+    ended = type_hint(steps, refused.stderr, "about its results: ")
     assert ended.rc == 0, ended.stderr
     assert run(steps, *asked).rc == 0
 

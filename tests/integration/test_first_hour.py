@@ -53,10 +53,12 @@ def _read(terminal: int) -> bytes:
 
 def follow(folder: Path, printed: str) -> str:
     """Look at what the last lines of a trim name, and do what they say."""
-    said: dict[str, str] = dict(re.findall(r"^(program|report|next): (.*)$", printed, re.MULTILINE))
+    said: dict[str, str] = dict(re.findall(r"^(program|report): (.*)$", printed, re.MULTILINE))
     assert (folder / said["program"]).read_bytes().startswith(b"\x7fELF")
     assert f"<code>{said['program']}</code>" in (folder / said["report"]).read_text("utf-8")
-    what, _, command = said["next"].partition(": ")
+    step = re.search(r"^next: (.*):\n(.*)$", printed, re.MULTILINE)
+    assert step is not None
+    what, command = step.groups()
     if what.startswith("set a budget"):
         with (folder / what.rpartition(" ")[2]).open("a", encoding="utf-8") as config:
             config.write(f"{command}\n")

@@ -235,9 +235,6 @@ def _find_base(options: Options, console: Console) -> dict[str, StageFolder]:
     """Return the builds of an earlier commit by task: none without its plain build."""
     if options.base is None:
         return {}
-    if options.base.resolve() == options.results.resolve():
-        msg = f"--base {options.base} is the folder that this trim writes into"
-        raise InputError(msg, hint="trim the earlier commit into a folder of its own, with --out")
     store = Store(options.base.resolve())
     name = task_name(PLAIN)
     found = store.previous(Stage.BUILD, BuildResult, name)

@@ -14,7 +14,6 @@ from megtrim.core.checks.invocation import Options
 from megtrim.core.cli.session import setup
 from megtrim.core.trim.results import BuildResult
 from megtrim.libs.util.console import Console
-from megtrim.libs.util.errors import InputError
 from megtrim.libs.util.process import ProcessRunner
 from megtrim.places.compile.toolchains import kinds as toolchain_kinds
 from unit.core.cli.support import Shell
@@ -276,5 +275,3 @@ def test_an_earlier_program_that_is_missing_is_a_warning(
     assert setup._find_base(Options(out=out, base=tmp_path), Console(printed)) == {}
     assert message in printed.getvalue()
     assert setup._find_base(Options(out=out), Console(printed)) == {}
-    with pytest.raises(InputError, match="is the folder that this trim writes into"):
-        setup._find_base(Options(out=tmp_path, base=tmp_path), Console(printed))
