@@ -22,6 +22,8 @@ GENERATION = 20220507
 _SUFFIXES = {Linkage.SHARED: SHARED_SUFFIX, Linkage.STATIC: ARCHIVE_SUFFIX}
 _SECTIONS = ("-ffunction-sections", "-fdata-sections")
 _LISTS = "CMakeLists.txt"
+_OLD_PROJECTS = (("CMAKE_POLICY_VERSION_MINIMUM", "3.5"),)
+"""CMake 4 refuses a project that asks for less, unless it is told to treat it so."""
 _BESIDE_ITSELF = (("CMAKE_BUILD_WITH_INSTALL_RPATH", "ON"), ("CMAKE_INSTALL_RPATH", "$ORIGIN"))
 """A program of the project finds its library next to itself, not where the plain one was built."""
 
@@ -74,7 +76,7 @@ class CMakeProject(Project):
             variant=variant,
             targets=targets,
             folder=(self._asked.folder or Path()).as_posix(),
-            options=(("CMAKE_BUILD_TYPE", "Release"), *beside),
+            options=(("CMAKE_BUILD_TYPE", "Release"), *_OLD_PROJECTS, *beside),
             compile_flags=_SECTIONS,
             own_link_flags=("-Wl,--gc-sections",),
         )
