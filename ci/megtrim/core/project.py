@@ -209,22 +209,22 @@ def find_embedded() -> Path:
     return found
 
 
-def read_any_model(path: Path) -> ModelFacts:
+def read_any_model(path: Path, *, shown: str = "") -> ModelFacts:
     """Ask each kind's reader in turn. Raises UnknownFormat where none can read it."""
     kinds = find_kinds().values()
     readers = dict.fromkeys(kind.models for kind in kinds if kind.models is not None)
     if not readers:
         msg = f"{path} cannot be read: no engine of this copy has models"
         raise UnknownFormat(msg)
-    with open_plain_file(path, expected="a model") as stream:
+    with open_plain_file(path, expected="a model", shown=shown) as stream:
         head = stream.read(_HEAD_BYTES)
     owner = next((reader for reader in readers if reader.is_own(head)), None)
     if owner is not None:
-        return owner.read_model(path)
+        return owner.read_model(path, shown=shown)
     unknown: list[UnknownFormat] = []
     for reader in readers:
         try:
-            return reader.read_model(path)
+            return reader.read_model(path, shown=shown)
         except UnknownFormat as error:
             unknown.append(error)
     raise unknown[0]
