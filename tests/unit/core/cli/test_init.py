@@ -364,6 +364,7 @@ def test_a_model_of_a_library(library: Shell) -> None:
         "next: megtrim trim --config megtrim.yaml",
     ]
     (library.folder / "app").mkdir()
+    library.write("app/CMakeLists.txt", "")
     config = load_config(library.folder / "megtrim.yaml").config
     assert (config.engine.kind, config.engine.target) == ("ncnn", "libncnn.a")
     assert (config.trim.level, config.trim.base, config.trim.prices) == ("deferred", "plain", True)
