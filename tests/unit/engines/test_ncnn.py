@@ -32,7 +32,9 @@ version: 1
 engine: {kind: ncnn, source: src, target: libncnn.a}
 applications: [{name: app, source: app}]
 models:
-- {name: a, file: a.param, scenarios: [{name: s, application: app, args: ["{model}", "{outputs}/o"]}]}
+- name: a
+  file: a.param
+  scenarios: [{name: s, application: app, args: ["{model}", "{outputs}/o"]}]
 """
 
 

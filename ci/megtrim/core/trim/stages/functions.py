@@ -329,11 +329,8 @@ def _merge_records(session: Session) -> KeepSet:
         for scenario in all_scenarios(session.request.config)
     ]
     generation = session.services.engine.identity().generation
-    needs = (
-        traced.operators
-        if traced
-        else find_operators(session.services.engine, session.request.loaded)
-    )
+    known = find_operators(session.services.engine, session.request.loaded)
+    needs = traced.operators if traced else known
     return build_keep_set(generation, records, needs)
 
 
