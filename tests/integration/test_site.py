@@ -246,7 +246,9 @@ def test_each_block_has_a_button_that_copies_it(driver: webdriver.Chrome, site: 
 
 
 @pytest.mark.parametrize(
-    "questions", [QUESTIONS, TYPED, SEARCHED], ids=["asked", "typed", "searched"]
+    "questions",
+    [QUESTIONS, TYPED, SEARCHED, APP_TEAM, CI_OWNER],
+    ids=["asked", "typed", "searched", "app team", "CI owner"],
 )
 def test_newcomers_find_an_answer_first(
     driver: webdriver.Chrome, site: Path, questions: tuple[tuple[str, str], ...]
