@@ -157,7 +157,7 @@ def test_an_untraced_run_traps_and_is_named(vgg: Project) -> None:
 
     assert same.stdout.startswith("pass:")
     assert other.rc == 1
-    assert other.stdout.startswith("trap: it trapped")
+    assert other.stdout.startswith("trap: ")
     assert "model      tiny-vgg" in other.stdout
     assert "arguments  --cpu --enable-nchw44" in other.stdout
     regions = [line for line in other.stdout.splitlines() if line.startswith("  region ")]
@@ -171,7 +171,7 @@ def test_another_model_traps(mobile: Project) -> None:
 
     assert (ended.rc, committed.rc) == (1, 1)
     assert ended.stdout.startswith("trap:")
-    assert committed.stdout.startswith("trap: it trapped")
+    assert committed.stdout.startswith("trap: ")
     assert "\n  region     " in committed.stdout
     assert committed.stderr.endswith(f"  ok    1 result up to date: {REDUCE}\n")
 

@@ -67,8 +67,8 @@ _FORMS = {
     Measure.DEFLATED: "{} to download (deflated)",
     Measure.UNSTRIPPED: "{} with symbols",
     Measure.AAR: "{} as AAR",
-    Measure.REST: "{} in its rest",
-    Measure.DOWNLOAD: "{} to download with it",
+    Measure.REST: "{} in its companion file",
+    Measure.DOWNLOAD: "{} to download both",
 }
 
 
