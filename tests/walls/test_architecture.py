@@ -57,6 +57,7 @@ ACTING = (
     "times/measuring/*",
     "times/outcomes",
     "times/neighbours/requests",
+    "core/proof/deferral",
     "core/proof/scenario_results",
     "core/proof/trap_diagnosis",
     "core/proof/verification",

@@ -34,6 +34,7 @@ class CheckKind(StrEnum):
     HEADER = "header"
     KEEP_SET = "keep-set"
     REDUCE = "reduce"
+    DEFERRAL = "deferral"
     PAGES = "pages"
     TRAP = "trap"
     PARITY = "parity"

@@ -12,6 +12,8 @@ from megtrim.core.checks.invocation import Invocation, ScenarioKind, suggest_for
 from megtrim.core.checks.statuses import CheckKind, CheckStatus, ScenarioStatus
 from megtrim.libs.programs.telemetry import Conditions
 from megtrim.libs.util.errors import EXIT_PASS, ProductFailure
+from megtrim.libs.util.value import Value
+from megtrim.libs.util.wording import count
 
 
 class ScenarioResult(ScenarioOutcome):
@@ -34,6 +36,27 @@ class VerificationOutcome(ScenarioOutcome):
     """It ended badly, and the profile build, which may explain it, was not at hand."""
 
 
+class DeferredCalls(Value):
+    program: str
+    scenario: str
+    """Empty: none that passed runs functions that can be deferred."""
+    moved: int
+    """Functions that it runs and that were deferred for this."""
+    called: int
+    """Of them, those that the program's own record names; 0 where it keeps none."""
+    outputs: str
+    """How they compare."""
+
+    def describe(self) -> str:
+        if not self.scenario:
+            return f"{self.program}: no scenario that passed runs a function that can be deferred"
+        recorded = f", {self.called} of them seen" if self.called else ""
+        return (
+            f"{self.program}: {self.scenario} ran with {count(self.moved, 'function')} of its own "
+            f"called from the second file{recorded}; {self.outputs}"
+        )
+
+
 class VerifyResult(StageResult):
     scenario: str
     binding: str
@@ -45,6 +68,15 @@ class VerifyResult(StageResult):
     def exit_code(self) -> int:
         passed = self.outcome.status is ScenarioStatus.PASS
         return EXIT_PASS if passed else ProductFailure.exit_code
+
+
+class DeferralResult(StageResult):
+    """What was seen of each program whose deferred functions were called."""
+
+    programs: tuple[DeferredCalls, ...]
+
+    def describe(self) -> str:
+        return "; ".join(each.describe() for each in self.programs)
 
 
 STOPPED_BEFORE = "a stage before it did not succeed"

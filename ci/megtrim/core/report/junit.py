@@ -46,6 +46,7 @@ _STAGES = {
     CheckKind.HEADER: "header",
     CheckKind.KEEP_SET: "header",
     CheckKind.REDUCE: "reduce",
+    CheckKind.DEFERRAL: "verify",
     CheckKind.PAGES: "reduce",
     CheckKind.TRAP: "verify",
     CheckKind.PARITY: "verify",
