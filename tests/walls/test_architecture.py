@@ -58,6 +58,7 @@ ACTING = (
     "times/outcomes",
     "times/neighbours/requests",
     "core/proof/deferral",
+    "core/proof/own_tests",
     "core/proof/scenario_results",
     "core/proof/trap_diagnosis",
     "core/proof/verification",

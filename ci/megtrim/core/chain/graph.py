@@ -75,6 +75,8 @@ BASE = f"{Stage.BUILD}/{Variant.BASE}"
 BASE_REDUCED = f"{Stage.REDUCE}/{Variant.BASE}"
 DEFERRAL = f"{Stage.VERIFY}/deferral"
 """Functions that a scenario runs, called from the program's rest."""
+TESTS = f"{Stage.VERIFY}/tests"
+"""The project's own tests, with the trimmed file in the place of the plain one."""
 SIZE = f"{Stage.SIZE}/artifacts"
 VERDICT = f"{Stage.VERDICT}/verdict"
 REPORT = f"{Stage.REPORT}/report"
@@ -124,6 +126,9 @@ def tasks(config: Config, *, committed: bool = False, neighbours: bool = False) 
     ordered += [_verify(scenario, config) for scenario in every]
     if defers_functions(config):
         ordered.append(_deferral(config))
+    if config.tests is not None:
+        name = task_name(TESTS)
+        ordered.append(Task(stage=Stage.VERIFY, name=name, needs=(base_task(config), REDUCED)))
     if neighbours:
         ordered += [_neighbours(each, config) for each in every if each.model is not None]
     ordered += counts

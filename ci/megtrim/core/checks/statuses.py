@@ -38,6 +38,7 @@ class CheckKind(StrEnum):
     PAGES = "pages"
     TRAP = "trap"
     PARITY = "parity"
+    TESTS = "tests"
     ENGINE = "engine"
     DEVICE = "device"
     COVERAGE = "coverage"

@@ -363,6 +363,19 @@ class VerifyConfig(ConfigSection):
     check stays green. fail: exit status 3, which is red."""
 
 
+class OwnTestsConfig(ConfigSection):
+    """The project's own tests, which run with the trimmed file in the place of the plain one."""
+
+    commands: Annotated[tuple[BuildCommand, ...], Field(min_length=1)]
+    """Each a list of words, such as [[ctest], [sh, ../tests/run.sh]], which is a test; ctest stands
+    for each of its tests. They run without a shell: for kind cmake in the folder of the build, for
+    kind link in the copy of source."""
+    build: tuple[BuildCommand, ...] = ()
+    """Commands that build the tests first, such as [[ninja]]."""
+    timeout_s: TimeoutS = Field(default=600.0, alias="timeout")
+    """The longest time that one test may take, such as 10 minutes."""
+
+
 class Config(ConfigSection):
     """megtrim.yaml: what to trim, for which models, and what the result must satisfy."""
 
@@ -403,6 +416,9 @@ class Config(ConfigSection):
     """Measure the memory of each scenario. Default: it is not measured. `memory: {}` sets no
     limits."""
     perf: PerfConfig = PerfConfig()
+    tests: OwnTestsConfig | None = None
+    """cmake, link: the project's own tests, as a check of what is trimmed. Default: they do not
+    run."""
 
     @model_validator(mode="after")
     def _fill_in(self) -> Config:

@@ -15,6 +15,7 @@ from megtrim.core.chain.graph import (
     PLAIN,
     PROFILE,
     REDUCED,
+    TESTS,
     Task,
     defers_functions,
     keep_task,
@@ -28,8 +29,13 @@ from megtrim.core.checks.statuses import ScenarioStatus
 from megtrim.core.config.scenarios import Scenario
 from megtrim.core.evidence.binding import binding
 from megtrim.core.keep.keepset_files import read_keep_set
-from megtrim.core.proof import deferral
-from megtrim.core.proof.results import DeferralResult, VerificationOutcome, VerifyResult
+from megtrim.core.proof import deferral, own_tests
+from megtrim.core.proof.results import (
+    DeferralResult,
+    SuiteResult,
+    VerificationOutcome,
+    VerifyResult,
+)
 from megtrim.core.proof.trap_diagnosis import ensure_named_program, find_profile
 from megtrim.core.proof.verification import TrapBeforeFailure, VerificationCase, prove
 from megtrim.core.trim.builds import applications
@@ -49,13 +55,17 @@ _Ended = tuple[DeviceIdentity, VerificationOutcome]
 def inputs(task: Task, session: Session) -> dict[str, str]:
     if task.id == DEFERRAL:
         return deferral.inputs(session)
+    if task.id == TESTS:
+        return own_tests.inputs(session)
     return named_inputs(scenario_of(task), session) | {
         # What is said of a trap: a committed list may lack what a scenario runs.
         "committed": str(session.request.options.committed)
     }
 
 
-def result_type(task: Task) -> type[VerifyResult | DeferralResult]:
+def result_type(task: Task) -> type[VerifyResult | DeferralResult | SuiteResult]:
+    if task.id == TESTS:
+        return SuiteResult
     return DeferralResult if task.id == DEFERRAL else VerifyResult
 
 
@@ -73,9 +83,11 @@ def named_inputs(scenario: Scenario, session: Session) -> dict[str, str]:
     }
 
 
-def work(task: Task, session: Session, folder: Path) -> VerifyResult | DeferralResult:
+def work(task: Task, session: Session, folder: Path) -> VerifyResult | DeferralResult | SuiteResult:
     if task.id == DEFERRAL:
         return deferral.work(session, folder)
+    if task.id == TESTS:
+        return own_tests.work(session, folder)
     return _verify(scenario_of(task), session, folder)
 
 

@@ -50,6 +50,7 @@ _STAGES = {
     CheckKind.PAGES: "reduce",
     CheckKind.TRAP: "verify",
     CheckKind.PARITY: "verify",
+    CheckKind.TESTS: "verify",
     CheckKind.ENGINE: "verify",
     CheckKind.DEVICE: "verify",
     CheckKind.COVERAGE: "verify",

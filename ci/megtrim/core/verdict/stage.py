@@ -16,6 +16,7 @@ from megtrim.core.chain.graph import (
     PROFILE,
     REDUCED,
     REGION,
+    TESTS,
     Stage,
     Task,
     verb_of,
@@ -29,7 +30,7 @@ from megtrim.core.checks.statuses import CheckKind, CheckStatus, UnverifiedPolic
 from megtrim.core.config.scenarios import all_scenarios
 from megtrim.core.config.units import format_bytes
 from megtrim.core.parts import find_parts, load
-from megtrim.core.proof.results import DeferralResult, VerifyResult
+from megtrim.core.proof.results import DeferralResult, SuiteResult, VerifyResult, judge_tests
 from megtrim.core.proof.scenario_results import (
     LastProof,
     find_expired,
@@ -136,6 +137,7 @@ def work(task: Task, session: Session, folder: Path) -> VerdictResult:
     checks = [
         *_stage_checks(task, session),
         *page_checks(session),
+        *_tests_checks(session),
         *keep_set_checks(session),
     ]
     facts = VerdictInputs(
@@ -308,6 +310,27 @@ def _fail(check: Check, failure: MegtrimError, session: Session) -> Check:
         hint=failure.hint,
         reproduce=session.request.invocation.again(verb_of(check.subject)),
     )
+
+
+def _tests_checks(session: Session) -> Iterator[Check]:
+    done = session.results.done.get(TESTS)
+    failure = session.results.failed.get(TESTS)
+    if done is None and failure is None:
+        return
+    place = session.request.loaded.place("tests")
+    check = Check(
+        id=f"{CheckKind.TESTS}:{TESTS}",
+        kind=CheckKind.TESTS,
+        subject=TESTS,
+        status=CheckStatus.PASS,
+        text="",
+        file=place.file,
+        line=place.line,
+    )
+    if failure is not None:
+        yield _fail(check, failure, session)
+    elif done is not None:
+        yield judge_tests(done.result_as(SuiteResult), check, session.request.invocation)
 
 
 def page_checks(session: Session) -> Iterator[Check]:

@@ -21,6 +21,8 @@ from megtrim.core.proof.neighbours import (
 from megtrim.core.proof.results import (
     DeferralResult,
     DeferredCalls,
+    FailedTest,
+    SuiteResult,
     VerificationOutcome,
     VerifyResult,
 )
@@ -119,6 +121,16 @@ SAMPLES: Mapping[type[StageResult], StageResult] = {
                     program="load_and_run", scenario="m/s@any", moved=9, called=8, outputs="equal"
                 ),
             )
+        ),
+        SuiteResult(
+            target="draw",
+            tests=9,
+            passing=8,
+            counted=5,
+            trapped=2,
+            unloaded=("other",),
+            failed=(FailedTest(name="area", how="it ended with 1", whole=True, said="9 != 8"),),
+            deferring=True,
         ),
         NeighbourRunResult(neighbour=NEIGHBOUR),
         NeighboursResult(scenario="m/s@any", neighbours=(NEIGHBOUR,)),
