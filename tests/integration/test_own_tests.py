@@ -83,7 +83,7 @@ def test_each_test_passes_with_the_second_file_and_traps_without_it(folder: Path
 
     assert (rc, check["status"]) == (0, "pass")
     assert check["text"] == (
-        "2 of 3 tests load draw: with the second file 2 pass; without it 1 pass, 1 trap"
+        "2 of 3 tests load draw: with the companion file 2 pass; without it 1 pass, 1 trap"
     )
     assert check["detail"] == "these do not load draw, and do not count: linked"
 

@@ -139,7 +139,7 @@ def test_a_program_moves_what_it_does_not_need(shapes: Shapes) -> None:
     (check,) = [each for each in shapes.read_verdict()["checks"] if each["kind"] == "deferral"]
     assert check["status"] == "pass"
     assert check["text"] == (
-        "alone: square@any ran with 2 functions of its own called from the second file, "
+        "alone: square@any ran with 2 functions of its own called from the companion file, "
         "2 of them seen; outputs equal to the last bit (1 output, 13 bytes)"
     )
     listed = shapes.project.folder.rglob("megtrim/keepset/**/*.json")

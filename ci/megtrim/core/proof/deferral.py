@@ -168,7 +168,7 @@ def _try(trial: DeferredTrial, session: Session, folder: Path) -> DeferredCalls:
         moved = count(len(linked.moved), "function")
         msg = (
             f"{target}: deferred functions do not work in it: {scenario.id} passes as it ships, "
-            f"but with {moved} of its own in the second file: {wrong}"
+            f"but with {moved} of its own in the companion file: {wrong}"
         )
         raise ProductFailure(msg, hint=_HINT)
     return DeferredCalls(

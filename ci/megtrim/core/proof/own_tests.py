@@ -20,8 +20,8 @@ from megtrim.libs.elf.layout import parse_build_id
 from megtrim.libs.util.limits import clean_log
 from megtrim.places.compile.projects.tested import OwnTest, SuiteFolder, SuiteRun
 
-_ALONE = "without the second file"
-_WHOLE = "with the second file"
+_ALONE = "without the companion file"
+_WHOLE = "with the companion file"
 _TRIMMED = "with the trimmed file"
 _TAIL_LINES = 12
 _LOG = "build.log"

@@ -53,7 +53,7 @@ class DeferredCalls(Value):
         recorded = f", {self.called} of them seen" if self.called else ""
         return (
             f"{self.program}: {self.scenario} ran with {count(self.moved, 'function')} of its own "
-            f"called from the second file{recorded}; {self.outputs}"
+            f"called from the companion file{recorded}; {self.outputs}"
         )
 
 
@@ -82,9 +82,9 @@ class DeferralResult(StageResult):
 class FailedTest(Value):
     name: str
     how: str
-    """With or without the second file, and how it ended."""
+    """With or without the companion file, and how it ended."""
     whole: bool
-    """The second file was there."""
+    """The companion file was there."""
     said: str
 
 
@@ -99,7 +99,7 @@ class SuiteResult(StageResult):
     counted: int
     """Of these, those that load the trimmed file."""
     trapped: int
-    """Of those that count, those that trapped without a second file."""
+    """Of those that count, those that trapped without a companion file."""
     unloaded: tuple[str, ...]
     """Names of those that pass with the plain file and do not load the trimmed one."""
     failed: tuple[FailedTest, ...]
@@ -125,12 +125,12 @@ class SuiteResult(StageResult):
         if self.deferring:
             with_it = tuple(each for each in self.failed if each.whole)
             passed = self.counted - count_names(with_it)
-            how = f"with the second file {passed} pass; without it {how}"
+            how = f"with the companion file {passed} pass; without it {how}"
         return f"{self.counted} of {count(self.passing, 'test')} load {self.target}: {how}"
 
 
 def count_names(failed: tuple[FailedTest, ...]) -> int:
-    """A test may fail with the second file and without it."""
+    """A test may fail with the companion file and without it."""
     return len({each.name for each in failed})
 
 

@@ -23,12 +23,12 @@ OTHER = FailedTest(name="b", how="alone, it ended with 3", whole=False, said="no
         (
             {"deferring": True},
             "pass",
-            "5 of 8 tests load draw: with the second file 5 pass; without it 3 pass, 2 trap",
+            "5 of 8 tests load draw: with the companion file 5 pass; without it 3 pass, 2 trap",
         ),
         (
             {"deferring": True, "failed": (ALONE, WHOLE, OTHER), "trapped": 0},
             "fail",
-            "5 of 8 tests load draw: with the second file 4 pass; without it 3 pass, 2 fail",
+            "5 of 8 tests load draw: with the companion file 4 pass; without it 3 pass, 2 fail",
         ),
         (
             {"counted": 0, "trapped": 0},

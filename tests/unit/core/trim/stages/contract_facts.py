@@ -85,6 +85,10 @@ TIES: Mapping[str, str] = {
         (f"tests.{name}" for name in OwnTestsConfig.model_fields),
         "of a project's own tests: tests/integration/test_own_tests.py",
     ),
+    **dict.fromkeys(
+        ("engine.build", "engine.compiler"),
+        "of a project of kind link: tests/unit/engines/test_link.py",
+    ),
     **{f"devices.power.{name}": "part of devices.power" for name in ("hub", "port")},
     **{
         f"devices.cool_down.{name}": "part of devices.cool_down" for name in ("below_c", "within_s")
