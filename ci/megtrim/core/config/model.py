@@ -13,10 +13,11 @@ from typing import Annotated, Literal, TypeVar
 from pydantic import Field, StrictBool, model_validator
 
 from megtrim.core.build_spec import MINIMUM_SIZE, Linkage, Relocations, Switch
-from megtrim.core.config.commands import CommandConfig
+from megtrim.core.config.commands import BuildCommand, CommandConfig
 from megtrim.core.config.device import DeviceConfig, HostedRunner
 from megtrim.core.config.kinds import EngineKind, ToolchainKind, find_builder, has_models
 from megtrim.core.config.limits import Budget, Waiver
+from megtrim.core.config.own_tests import OwnTestsConfig
 from megtrim.core.config.performance import MemoryConfig, PerfConfig, WorkConfig
 from megtrim.core.config.value_types import (
     AbsoluteTolerance,
@@ -115,7 +116,6 @@ ARCHIVE_SUFFIX = ".a"
 DEFAULT_LEVEL_OF_CMAKE = "deferred"
 DEFAULT_TARGET = "load_and_run"
 DEFAULT_COMPILER = "cc"
-BuildCommand = Annotated[tuple[Argument, ...], Field(min_length=1)]
 _SHARED = re.compile(r".+\.so(\.[0-9]+)*")
 
 
@@ -363,19 +363,6 @@ class VerifyConfig(ConfigSection):
     unverified: Literal["warn", "fail"] = "warn"
     """What happens if no device verified a scenario, but its last proof is recent enough. warn: the
     check stays green. fail: exit status 3, which is red."""
-
-
-class OwnTestsConfig(ConfigSection):
-    """The project's own tests, which run with the trimmed file in the place of the plain one."""
-
-    commands: Annotated[tuple[BuildCommand, ...], Field(min_length=1)]
-    """Each a list of words, such as [[ctest], [sh, ../tests/run.sh]], which is a test; ctest stands
-    for each of its tests. They run without a shell: for kind cmake in the folder of the build, for
-    kind link in the copy of source."""
-    build: tuple[BuildCommand, ...] = ()
-    """Commands that build the tests first, such as [[ninja]]."""
-    timeout_s: TimeoutS = Field(default=600.0, alias="timeout")
-    """The longest time that one test may take, such as 10 minutes."""
 
 
 class Config(ConfigSection):

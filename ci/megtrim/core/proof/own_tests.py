@@ -12,7 +12,7 @@ from megtrim.core.build_spec import REST_SUFFIX
 from megtrim.core.chain.graph import PLAIN, REDUCED, defers_functions
 from megtrim.core.chain.result_store import code_digest, content_of
 from megtrim.core.chain.session import Session, binary
-from megtrim.core.config.model import OwnTestsConfig
+from megtrim.core.config.own_tests import OwnTestsConfig
 from megtrim.core.proof.results import FailedTest, SuiteResult
 from megtrim.core.trim.builds import applications, variants
 from megtrim.core.trim.builds import links as linking

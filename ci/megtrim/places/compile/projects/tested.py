@@ -2,7 +2,6 @@
 
 import json
 import os
-import re
 import shlex
 import shutil
 import sys
@@ -20,7 +19,7 @@ from megtrim.places.compile.projects import watcher
 _OURS = ("cmake", "ctest", "ninja")
 _CTEST = "ctest"
 _LIST = ("--show-only=json-v1",)
-_SPECIAL = re.compile(r"([][.()*+?^$|\\])")
+_SPECIAL = frozenset("[].^$|\\?*+()")
 _ASIDE = "own"
 _RECORD = "seen.json"
 _HOME = "home"
@@ -105,7 +104,7 @@ class SuiteFolder(Value):
             msg = f"`{shlex.join(words)}` of tests.commands lists no test: {ended.stderr[:200]}"
             raise InputError(msg, hint="does engine.cmake turn the project's tests on?")
         for name in dict.fromkeys(names):
-            pattern = _SPECIAL.sub(r"\\\1", name)
+            pattern = "".join(f"\\{each}" if each in _SPECIAL else each for each in name)
             yield OwnTest(name=name, argv=(*argv, "--output-on-failure", "-R", f"^{pattern}$"))
 
     @contextmanager

@@ -32,7 +32,7 @@ _LOOKED_AT = (*_TRAPS, signal.SIGSEGV, signal.SIGABRT)
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
-class Watcher:
+class LoadWatcher:
     def __init__(self, build_id: str) -> None:
         self.loaded = False
         self.trapped = False
@@ -114,7 +114,7 @@ def main(argv: list[str]) -> int:
         except OSError as error:
             sys.stderr.write(f"{command[0]} cannot be started: {error.strerror}\n")
         os._exit(_CANNOT)
-    watcher = Watcher(build_id)
+    watcher = LoadWatcher(build_id)
     code = watcher.watch(child)
     seen = {"loaded": watcher.loaded, "trapped": watcher.trapped}
     Path(record).write_text(json.dumps(seen), encoding="utf-8")

@@ -14,7 +14,7 @@ from megtrim.core.build_spec import Linkage, Origin, Relocations, SourceOptions,
 from megtrim.core.checks.check import DeviceIdentity
 from megtrim.core.checks.invocation import Invocation
 from megtrim.core.config.commands import CommandConfig
-from megtrim.core.config.model import OwnTestsConfig
+from megtrim.core.config.own_tests import OwnTestsConfig
 from megtrim.core.config.units import GrowthLimit
 from megtrim.core.trim.results import UnfoldedLinksResult
 from megtrim.engines.megengine.load_and_run import dialects
