@@ -148,6 +148,7 @@ def open_session(options: Options, *, writes: bool = True, commands: bool = Fals
     session = Session(request=request, services=services, results=results)
     expect_known_folders(loaded, trees)
     applications.expect_buildable(session)
+    applications.expect_testable(session)
     for warning in (*warnings, *applications.warn_of_libraries(session)):
         console.warn(warning)
     _expect_usable_by_parts(session)

@@ -154,6 +154,9 @@ class RecordedBuilder(Builder):
         calls = Wrappers(tree.root / _WRAPPERS).read()
         return find_target(calls, target, tree, command="the build")
 
+    def _find_start(self, tree: WorkTree) -> Path:
+        return tree.source
+
     def _find_built(self, tree: WorkTree, target: str) -> Path:
         return Path(self._find(target, tree).output)
 
