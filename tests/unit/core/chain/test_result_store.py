@@ -688,7 +688,7 @@ def test_a_folder_that_is_removed_meanwhile_is_infrastructure(
             raise error
         return FOUND
 
-    with pytest.raises(InfrastructureFailure, match="was removed or unmounted meanwhile"):
+    with pytest.raises(InfrastructureFailure, match="was removed or unmounted"):
         store.ensure("build", "plain", {}, produce, Count)
     assert store.previous("build", Count) is None
 
