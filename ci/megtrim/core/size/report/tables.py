@@ -17,7 +17,7 @@ from megtrim.core.verdict.wording import (
     MeasuredSizes,
     change_of,
     growth_of,
-    is_of_models,
+    has_kernels,
     list_trimmed,
     name_variant,
 )
@@ -231,7 +231,7 @@ def name_causes(size: VariantSize, causes: Sequence[Cause], *, kernels: bool = T
 
 def explain_changes(verdict: Verdict) -> str:
     """Say why the trimmed files changed, and in which components; empty if none did."""
-    kernels = is_of_models(verdict)
+    kernels = has_kernels(verdict)
     changed = [(name, size) for name, size in list_trimmed(verdict) if size.growth_bytes]
     notes = [f"- {line}" for line in list_notes(verdict, MARKDOWN, kernels=kernels)]
     lines = []
