@@ -144,7 +144,7 @@ def test_a_folder_hands_out_what_its_manifest_names_as_what_it_is(folder: StageF
     with pytest.raises(KeyError, match=r"later\.txt"):
         folder.file("later.txt")
     assert folder.result_as(Count).count == 3
-    with pytest.raises(TypeError, match="holds a Count, not a Other"):
+    with pytest.raises(TypeError, match="contains a Count, not a Other"):
         folder.result_as(Other)
 
 

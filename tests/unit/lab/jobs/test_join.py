@@ -157,7 +157,9 @@ def test_a_joined_verdict_is_not_joined_again(status: CheckStatus) -> None:
     checks = (*passing().checks, device_check)
     joined = replace(passing(), checks=checks, verdict=decide(each.status for each in checks))
 
-    with pytest.raises(InputError, match="holds device:x already: it was joined before") as caught:
+    with pytest.raises(
+        InputError, match="contains device:x already: it was joined before"
+    ) as caught:
         join(joined, seen())
     assert caught.value.hint == "give the verdict that the build left, in OUT/final"
 
