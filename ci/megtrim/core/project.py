@@ -205,7 +205,7 @@ def find_embedded() -> Path:
     trees = (kind.find_embedded() for kind in find_kinds().values())
     found = next((tree for tree in trees if tree is not None), None)
     if found is None:
-        msg = "this copy of megtrim has no engine of its own"
+        msg = "this copy of megtrim has no engine in it"
         raise InputError(msg, hint="name one as engine.source")
     return found
 

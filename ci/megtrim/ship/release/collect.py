@@ -91,7 +91,7 @@ def collect_parts(
     symbols = (*_collect_symbols(session, contents), *_collect_left_out(session, contents))
     payload = (*_complete(session, contents, _collect_payload(session, contents)), *symbols)
     for problem in list_unfit(each.path for each in payload):
-        msg = f"a release could not hold {problem}"
+        msg = f"a release cannot contain {problem}"
         raise InputError(msg, hint="name the file otherwise")
     return contents, payload
 

@@ -94,7 +94,9 @@ def _expect_settled(contents: ReleaseContents, joined: Verdict, shown: str) -> N
     bindings = {scenario.id: scenario.binding for scenario in joined.scenarios}
     if built != (joined.engine, joined.toolchain, joined.trim, bindings):
         msg = f"{shown} is of another build than the draft of this release"
-        raise InputError(msg, hint="join what devices brought with the results of its own build")
+        raise InputError(
+            msg, hint="join the evidence of devices with the results of the build that they ran"
+        )
     if joined.verdict not in SETTLED:
         open_ = ", ".join(each.id for each in joined.checks if each.status is not CheckStatus.PASS)
         msg = f"{shown}: the verdict is {joined.verdict}, so there is nothing to release: {open_}"

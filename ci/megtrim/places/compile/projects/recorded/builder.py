@@ -137,7 +137,7 @@ class RecordedBuilder(Builder):
         command = self._compile_sources(link, link_env)
         unsplit, split_bytes = inputs.find_unsplit(command, link_env)
         if unsplit and not split_bytes:
-            msg = f"no function of {target} has a section of its own, so that none can be left out"
+            msg = f"no function of {target} is in a separate section, so none can be left out"
             hint = "compile with -ffunction-sections, and without -fno-function-sections"
             raise InputError(msg, hint=hint)
         if unsplit:
