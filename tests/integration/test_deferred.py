@@ -50,9 +50,11 @@ def test_each_toolchain_defers_functions(kind: str, tmp_path: Path) -> None:
     assert b"own text" not in made.first
     assert whole["throw"] == "caught later 2\n"
     assert whole["threads"] == "threads 144\n"
-    assert {id_ for id_, _ in reached} == {parse_build_id(made.first)}
-    names = [each.name for _, address in reached for each in table.at(int(address, 16))]
+    assert {each[0] for each in reached} == {parse_build_id(made.first)}
+    names = [each.name for _, at, _ in reached for each in table.at(int(at, 16))]
     assert names == ["later_one", "later_far", "later_last"]
+    callers = [each.name for *_, back in reached for each in table.at(int(back, 16) - 1)]
+    assert callers == ["main"] * 3
 
 
 @pytest.mark.clang
