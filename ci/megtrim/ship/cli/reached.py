@@ -2,7 +2,6 @@
 
 from collections.abc import Collection, Iterator
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
 
 from megtrim.core.chain.graph import Stage, defers_functions
@@ -58,9 +57,7 @@ def keep_reached(options: Options, loaded: LoadedConfig, console: Console) -> Lo
     if names:
         console.say(f"they stay in this run; in each, by these lines of {options.config}:")
         console.say("\n".join(list_lines_to_keep(names)))
-    trim = loaded.config.trim
-    trim = trim.model_copy(update={"keep": (*trim.keep, *map(escape, names))})
-    return replace(loaded, config=loaded.config.model_copy(update={"trim": trim}))
+    return loaded.keeping(map(escape, names))
 
 
 def _describe(group: ReachedGroup) -> Iterator[str]:
