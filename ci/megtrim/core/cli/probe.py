@@ -148,10 +148,10 @@ def probe(
     if defers_functions(session.request.config):
         whole = _run(replace(trimmed, with_rest=True), session.services)
         if ending(whole.run) is RunOutcome.PASSED:
-            text = f"it ran to its end with its rest; without, {found.text}"
+            text = f"it ran to its end with its companion file; without, {found.text}"
             found = replace(found, status=ScenarioStatus.PASS, text=text)
         else:
-            text = f"{found.text}; with its rest, {describe_with_rest(whole.run)}"
+            text = f"{found.text}; with its companion file, {describe_with_rest(whole.run)}"
             found = replace(found, text=text)
     show(_render_outcome(wanted, found, again, as_json=options.as_json, what=what))
     return EXIT_PASS if found.status is ScenarioStatus.PASS else ProductFailure.exit_code
@@ -165,7 +165,7 @@ def expect_recordable(record: Path) -> None:
 
 
 def _record(wanted: ProbeRequest, trimmed: RunSpec, record: Path, session: Session) -> int:
-    """Run it once with its second file, and append what it called to the record."""
+    """Run it once with its companion file, and append what it called to the record."""
     recording = replace(
         trimmed,
         with_rest=True,
@@ -179,7 +179,7 @@ def _record(wanted: ProbeRequest, trimmed: RunSpec, record: Path, session: Sessi
     append_lines(record, (header, *lines))
     passed = ending(ended.run) is RunOutcome.PASSED
     how = "it ran to its end" if passed else describe_with_rest(ended.run)
-    said = f"{how} with its rest, and called {count(len(lines), 'deferred function')}: {record}"
+    said = f"{how} with its companion file, and called {count(len(lines), 'deferred function')}: {record}"
     outcome = {"status": "pass" if passed else "fail", "text": said, "record": str(record)}
     show(json.dumps(outcome, indent=1) if session.request.options.as_json else said)
     return EXIT_PASS if passed else ProductFailure.exit_code
@@ -366,7 +366,7 @@ def _render_outcome(
         lacking = {"missing regions": missing, "missing operators": operators}
         return json.dumps(facts | {"text": text} | lacking, indent=1)
     lines = [
-        f"{status}: {text}",
+        f"{status}: {text.removeprefix('it trapped: ')}",
         f"  {what:<11}{wanted.model}",
         f"  arguments  {' '.join(wanted.arguments)}",
         *(f"  operator   {operator}" for operator in operators),
