@@ -179,7 +179,8 @@ def _record(wanted: ProbeRequest, trimmed: RunSpec, record: Path, session: Sessi
     append_lines(record, (header, *lines))
     passed = ending(ended.run) is RunOutcome.PASSED
     how = "it ran to its end" if passed else describe_with_rest(ended.run)
-    said = f"{how} with its companion file, and called {count(len(lines), 'deferred function')}: {record}"
+    called = count(len(lines), "deferred function")
+    said = f"{how} with its companion file, and called {called}: {record}"
     outcome = {"status": "pass" if passed else "fail", "text": said, "record": str(record)}
     show(json.dumps(outcome, indent=1) if session.request.options.as_json else said)
     return EXIT_PASS if passed else ProductFailure.exit_code
