@@ -93,16 +93,14 @@ def test_a_crash_at_a_region_is_patched() -> None:
     expect_refusal(find(REGION_TRAP, numbered()), "the crash needs the region kern")
 
 
-def patched(**changes: object) -> ReleasePatch:
-    made = ReleasePatch(
-        of=OF,
-        program="load_and_run",
-        build_id=ID,
-        report_sha256=REPORT,
-        added=("first()",),
-        kept=("first()",),
-    )
-    return replace(made, **changes)  # type: ignore[arg-type]
+PATCHED = ReleasePatch(
+    of=OF,
+    program="load_and_run",
+    build_id=ID,
+    report_sha256=REPORT,
+    added=("first()",),
+    kept=("first()",),
+)
 
 
 def verify(folder: Path, patch: ReleasePatch) -> tuple[int, str]:
@@ -112,31 +110,31 @@ def verify(folder: Path, patch: ReleasePatch) -> tuple[int, str]:
 
 
 @pytest.mark.parametrize(
-    "changes",
+    "forged",
     [
-        {"of": "0" * 63},
-        {"of": "# A title"},
-        {"report_sha256": ""},
-        {"build_id": "not hex"},
-        {"program": "another"},
-        {"added": ()},
-        {"added": ("second()",)},
-        {"kept": ("second()", "first()")},
-        {"added": ("first()", "first()"), "kept": ("first()",)},
-        {"added": ("a\nb",), "kept": ("a\nb",)},
-        {"added": ("\x1b]0;a",), "kept": ("\x1b]0;a",)},
+        replace(PATCHED, of="0" * 63),
+        replace(PATCHED, of="# A title"),
+        replace(PATCHED, report_sha256=""),
+        replace(PATCHED, build_id="not hex"),
+        replace(PATCHED, program="another"),
+        replace(PATCHED, added=()),
+        replace(PATCHED, added=("second()",)),
+        replace(PATCHED, kept=("second()", "first()")),
+        replace(PATCHED, added=("first()", "first()")),
+        replace(PATCHED, added=("a\nb",), kept=("a\nb",)),
+        replace(PATCHED, added=("\x1b]0;a",), kept=("\x1b]0;a",)),
     ],
 )
-def test_a_patch_says_what_it_did_not_do(changes: dict[str, object], tmp_path: Path) -> None:
-    status, said = verify(tmp_path, patched(**changes))
+def test_a_patch_says_what_it_did_not_do(forged: ReleasePatch, tmp_path: Path) -> None:
+    status, said = verify(tmp_path, forged)
     assert (status, "release.json: " in said) == (1, True)
 
 
 def test_an_honest_patch_is_named(tmp_path: Path) -> None:
-    status, said = verify(tmp_path, patched())
+    status, said = verify(tmp_path, PATCHED)
     assert status == 0, said
     assert "patched after a crash, and keeps: first()\n" in said
-    assert sha(documents(described=replace(contents(), patch=patched()))["README.md"])
+    assert sha(documents(described=replace(contents(), patch=PATCHED))["README.md"])
 
 
 @pytest.mark.parametrize("left_out", [(FIRST,), (FIRST, "_Z6secondi")])

@@ -80,7 +80,7 @@ def _read_inputs(
     "megtrim probe models/other.mge -- --cpu --enable-nchw44",
     "megtrim probe resnet50 --input data=inputs/cat.npy -- --cpu --iter 3",
     "megtrim probe resnet50 --application classify -- {model} --top 5",
-    "megtrim probe models/other.mge --record gaps.txt -- --cpu",
+    "megtrim probe resnet50 --record gaps.txt -- --cpu --iter 3",
 )
 @click.command()
 @running

@@ -17,8 +17,8 @@ from megtrim.ship.crashes.finding import read_name
 from megtrim.ship.crashes.lookup import OTHER_RESULTS
 from megtrim.ship.crashes.program import TrimmedProgram
 from megtrim.ship.crashes.reached_groups import (
+    FieldCall,
     ReachedGroup,
-    RecordedCall,
     RecordedFunction,
     group_by_callers,
 )
@@ -47,7 +47,7 @@ PassedOver = dict[str, list[str]]
 
 
 class FieldRecord(Value):
-    calls: Mapping[RecordedFunction, Sequence[RecordedCall]]
+    calls: Mapping[RecordedFunction, Sequence[FieldCall]]
     """Each with every line that says so."""
     passed_over: PassedOver
 
@@ -63,7 +63,7 @@ class ReachedFunctions(Value):
 
 
 def parse_record(data: bytes, *, source: str) -> FieldRecord:
-    calls: dict[RecordedFunction, list[RecordedCall]] = {}
+    calls: dict[RecordedFunction, list[FieldCall]] = {}
     passed_over: PassedOver = {}
     run = ""
     for number, part in _split(_decode(data)):
@@ -72,7 +72,7 @@ def parse_record(data: bytes, *, source: str) -> FieldRecord:
         named = _RUN.fullmatch(part)
         if match is not None:
             caller = None if match[3] is None else int(match[3], 16)
-            call = RecordedCall(place=place, caller=caller, run=run)
+            call = FieldCall(place=place, caller=caller, run=run)
             calls.setdefault((match[1], int(match[2], 16)), []).append(call)
         elif named is not None and part.isprintable():
             run = named[1]
@@ -82,7 +82,7 @@ def parse_record(data: bytes, *, source: str) -> FieldRecord:
 
 
 def join_records(records: Sequence[FieldRecord]) -> FieldRecord:
-    calls: dict[RecordedFunction, list[RecordedCall]] = {}
+    calls: dict[RecordedFunction, list[FieldCall]] = {}
     passed_over: PassedOver = {}
     for record in records:
         for function, said in record.calls.items():

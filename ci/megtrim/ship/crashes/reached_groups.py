@@ -13,7 +13,7 @@ _UNNAMED = "code that has no name"
 _NOT_SAID = "callers that the record does not name"
 
 
-class RecordedCall(Value):
+class FieldCall(Value):
     place: str
     """``FILE:LINE``."""
     caller: int | None = None
@@ -36,7 +36,7 @@ class ReachedGroup(Value):
 
 
 def group_by_callers(
-    calls: Mapping[RecordedFunction, Sequence[RecordedCall]],
+    calls: Mapping[RecordedFunction, Sequence[FieldCall]],
     fitting: Mapping[RecordedFunction, tuple[str, ...]],
     tables: Mapping[str, FunctionTable],
     sizes: Mapping[tuple[str, ...], int],
@@ -61,7 +61,7 @@ def group_by_callers(
 
 def _find_caller(
     function: RecordedFunction,
-    calls: Mapping[RecordedFunction, Sequence[RecordedCall]],
+    calls: Mapping[RecordedFunction, Sequence[FieldCall]],
     tables: Mapping[str, FunctionTable],
 ) -> str:
     """Return the first caller on the way back that is not itself a recorded function."""
