@@ -201,7 +201,7 @@ def _suggest_next(session: Session) -> str:
     changed = request.committed_keep_set not in (None, digest_committed(request.loaded))
     commits = changed and not request.options.quick
     limited = bool(request.config.budgets)
-    reached = bool(request.options.reached)
+    reached = bool(request.options.reached or request.options.kept)
     results = posixpath.dirname(request.final)
     exported = request.options.results / Path(name_export(results, name)).name
     if limited and exported.exists() and not (commits or reached):

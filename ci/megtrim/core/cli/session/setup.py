@@ -93,6 +93,7 @@ def open_session(options: Options, *, writes: bool = True, commands: bool = Fals
     if options.reached:
         keep_reached: KeepReached = load(find_parts().reached, "releases")
         loaded = keep_reached(options, loaded, console)
+    loaded = loaded.keeping(options.kept)
     expect_usable_files(loaded)
     if not (options.quick or options.committed):
         committed_keepset.expect_readable(loaded, accept=options.accept)
