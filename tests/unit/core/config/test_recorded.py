@@ -91,6 +91,16 @@ def test_shared_objects_are_known_by_name(target: str, shared: bool) -> None:
             {"applications": [{"name": "a", "source": "src"}]},
             "applications[0].source: found 'src', expected no such key",
         ),
+        ({}, {"tests": {"commands": []}}, "tests.commands: found"),
+        ({}, {"tests": {"commands": [["make"]], "build": ["all"]}}, "tests.build[0]: found"),
+        (
+            {"kind": "cmake", "build": None},
+            {
+                "tests": {"commands": [["ctest"]]},
+                "toolchain": {"image": "i@sha256:" + "0" * 64},
+            },
+            "tests: found tests next to toolchain.image",
+        ),
         (
             {"kind": "cmake", "compiler": "gcc"},
             {},
