@@ -183,12 +183,23 @@ def _budget_rules() -> Iterator[Schema]:
         yield _if(_has(key), {**whole, "not": {"anyOf": others}})
 
 
+_NO_SCENARIOS: Schema = {"anyOf": [{"type": "null"}, {"type": "array", "maxItems": 0}]}
+_BY_OPERATORS: Schema = {"properties": {"trim": _is("level", "operator")}, "required": ["trim"]}
+_SOME_SCENARIOS: Schema = {
+    "required": ["scenarios"],
+    "properties": {"scenarios": {"not": _NO_SCENARIOS}},
+}
+
 _RULES: Mapping[str, tuple[Schema, ...]] = {
     "Config": (
         {"anyOf": [_has("models"), _has("scenarios")]},
         _if(
             {"properties": {"engine": _is("kind", CMAKE, LINK)}, "required": ["engine"]},
             {"properties": {"trim": _PROJECT_TRIM, "models": {"type": "null"}}},
+        ),
+        _if(
+            {"not": {"anyOf": [_BY_OPERATORS, _has("toolchains")]}},
+            {"properties": {"models": {"items": _SOME_SCENARIOS}}},
         ),
         _unique("artifacts"),
         _if(_has("toolchains"), {"not": {"anyOf": [_has(key) for key in OF_ONE]}}),

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Literal, TypeVar
 
-from pydantic import Field, StrictBool, model_validator
+from pydantic import Field, PrivateAttr, StrictBool, model_validator
 
 from megtrim.core.build_spec import MINIMUM_SIZE, Linkage, Relocations, Switch
 from megtrim.core.config.commands import CommandConfig
@@ -20,6 +20,7 @@ from megtrim.core.config.limits import Budget, Waiver
 from megtrim.core.config.performance import MemoryConfig, PerfConfig, WorkConfig
 from megtrim.core.config.value_types import (
     AbsoluteTolerance,
+    AnyItems,
     Argument,
     CompilerName,
     ConfigSection,
@@ -30,6 +31,7 @@ from megtrim.core.config.value_types import (
     FilePaths,
     ImageName,
     InputName,
+    InputSource,
     Items,
     Name,
     NdkRelease,
@@ -114,6 +116,8 @@ CMAKE = "cmake"
 LINK = "link"
 SHARED_SUFFIX = ".so"
 ARCHIVE_SUFFIX = ".a"
+GENERATED = "generated"
+"""The scenario of a model that has none, at the level operator."""
 DEFAULT_LEVEL_OF_CMAKE = "deferred"
 DEFAULT_TARGET = "load_and_run"
 DEFAULT_COMPILER = "cc"
@@ -205,11 +209,16 @@ class SwitchesConfig(ConfigSection):
 class TrimConfig(ConfigSection):
     """How far the engine is trimmed."""
 
-    level: Literal["region", "function", "deferred"] = "region"
-    """region: kernels that no scenario runs are not compiled. function: functions that no scenario
+    level: Literal["operator", "region", "function", "deferred"] = "region"
+    """operator: operators and data types that no model has are left out, and all kernels of the
+    others stay; nothing is run before the build. region: kernels that no scenario runs are not
+    compiled. function: functions that no scenario
     ran are left out at link time as well, which makes the program much smaller, but also more
     brittle. deferred: these functions move into a second file, from which the program loads them
     when it needs them; this is the default for kinds cmake and link."""
+    operators: Literal["listed", "all"] = "listed"
+    """listed: operators and data types that no model has are left out. all: they stay, and only
+    what was traced decides, as in a header that is made of traces alone."""
     base: Literal["reduced", "plain"] = "reduced"
     """The build that the levels function and deferred start from. With plain, there is no profile
     build, and regions are not trimmed; this is the default for kinds cmake and link."""
@@ -240,6 +249,15 @@ class TrimConfig(ConfigSection):
     """How relocations are packed. android: for ndk, from API level 23 on. relr: for ndk, from API
     level 30 on, or for clang-linux-arm64, from glibc 2.36 on. Default: none; for ndk, optimize:
     size may pack those of the reduced build."""
+
+    @property
+    def trims_functions(self) -> bool:
+        return self.level in ("function", "deferred")
+
+    @property
+    def keeps_kernels(self) -> bool:
+        """Whether no region is left out: by operators alone."""
+        return self.level == "operator"
 
 
 class _ToolchainEntry(ConfigSection):
@@ -286,8 +304,10 @@ class ScenarioConfig(ConfigSection):
     For an application: its whole command line, with {model}, {input:NAME}, {outputs}, {threads}
     and {algo_cache} in their places; {{ and }} are braces.
     """
-    inputs: dict[InputName, FilePath] = Field(default={})
-    """Input name: file with its tensor, for both trace and verification."""
+    inputs: dict[InputName, InputSource] = Field(default={})
+    """Input name: file with its tensor, for both trace and verification; or its values: a number, a
+    list, or #rand(MIN, MAX) in quotes, which is random in the shape that the model has, and the
+    same each time."""
     classes: Annotated[tuple[Name, ...], Field(min_length=1)] = ()
     """CPU classes to trace and verify for. Default: all."""
     dynamic_shape: StrictBool = False
@@ -341,8 +361,9 @@ class ModelConfig(ConfigSection):
     model."""
     also: Annotated[FilePaths, Field(min_length=1)] = ()
     """Other dumps of the same model, such as another format; only neighbours run them."""
-    scenarios: Items[ScenarioConfig]
-    """The ways this model is run, at least one: a list, or a pattern of files with one each."""
+    scenarios: AnyItems[ScenarioConfig] = ()
+    """The ways this model is run: a list, or a pattern of files with one each. At least one, except
+    for level operator: a model without scenarios gets one there, `generated`, with made inputs."""
     toolchains: Toolchains = ()
     """Toolchains that it applies to. Default: all."""
 
@@ -403,16 +424,19 @@ class Config(ConfigSection):
     """Measure the memory of each scenario. Default: it is not measured. `memory: {}` sets no
     limits."""
     perf: PerfConfig = PerfConfig()
+    _idle: Mapping[str, str] = PrivateAttr(default={})
 
     @model_validator(mode="after")
     def _fill_in(self) -> Config:
         """Fill in defaults that depend on other keys, so that no reader needs to know them."""
         names = tuple(cpu_class.name for cpu_class in self.classes)
+        made = (ScenarioConfig(name=GENERATED),) if self.trim.level == "operator" else ()
         models = tuple(
             model.model_copy(
                 update={
                     "scenarios": tuple(
-                        _filled_in(scenario, names, self.verify) for scenario in model.scenarios
+                        _filled_in(scenario, names, self.verify)
+                        for scenario in model.scenarios or made
                     )
                 }
             )
@@ -447,6 +471,16 @@ class Config(ConfigSection):
     @property
     def hosted_classes(self) -> frozenset[str]:
         return frozenset(cpu_class.name for cpu_class in self.classes if cpu_class.runner)
+
+    @property
+    def idle(self) -> Mapping[str, str]:
+        """Ids of scenarios that megtrim added and that cannot run here, each with the reason."""
+        return self._idle
+
+    def leave_out(self, idle: Mapping[str, str]) -> Config:
+        copy = self.model_copy()
+        copy._idle = idle
+        return copy
 
     def application(self, name: str | None) -> Application | None:
         return next((each for each in self.applications if each.name == name), None)

@@ -24,6 +24,7 @@ from megtrim.core.config import units
 from megtrim.core.config.config_id import NAME_PATTERN, TOOLCHAIN_PATTERN
 from megtrim.core.config.units import GROUPED, LARGEST_BYTES, LARGEST_DURATION_S, GrowthLimit
 from megtrim.libs.programs import varying
+from megtrim.libs.programs.made_inputs import spell_values
 from megtrim.libs.util import environment
 from megtrim.libs.util.errors import InputError
 from megtrim.libs.util.value import Value
@@ -218,7 +219,7 @@ def _or_list(schema: dict[str, Any]) -> None:
 
 
 def _or_pattern(schema: dict[str, Any]) -> None:
-    items = {key: schema.pop(key) for key in ("type", "items", "minItems")}
+    items = {key: schema.pop(key) for key in ("type", "items", "minItems") if key in schema}
     schema["anyOf"] = [items, {"type": "string", "minLength": 1}]
 
 
@@ -355,6 +356,14 @@ Export = Annotated[
 FilePath = Annotated[
     Path, _PATH, BeforeValidator(lambda value: str(value) if isinstance(value, Path) else value)
 ]
+InputSource = Annotated[
+    FilePath,
+    BeforeValidator(spell_values),
+    WithJsonSchema(
+        {"anyOf": [_PATH.make_schema(), {"type": "number"}, {"type": "array", "minItems": 1}]}
+    ),
+]
+"""A file, or the values as :mod:`megtrim.libs.programs.made_inputs` reads them."""
 FilePaths = Annotated[
     tuple[FilePath, ...],
     BeforeValidator(lambda value: [value] if isinstance(value, str) else value),
@@ -420,6 +429,12 @@ Items = Annotated[
     BeforeValidator(_expect_items),
 ]
 """A list whose items :mod:`megtrim.core.config.items` may have read from files."""
+AnyItems = Annotated[
+    tuple[_Item, ...],
+    Field(json_schema_extra=_or_pattern),
+    BeforeValidator(_expect_items),
+]
+"""The same; it may be empty."""
 Threads = Annotated[
     int,
     Whole(1, MOST_THREADS, also=f", or a list of up to {MOST_LISTED} of them"),

@@ -32,6 +32,7 @@ from megtrim.core.proof.results import VerifyResult
 from megtrim.core.proof.scenario_results import (
     LastProof,
     find_expired,
+    idle_checks,
     last_proofs,
     neighbour_results,
     scenario_results,
@@ -135,6 +136,7 @@ def work(task: Task, session: Session, folder: Path) -> VerdictResult:
         *_stage_checks(task, session),
         *page_checks(session),
         *keep_set_checks(session),
+        *(idle_checks(session) if proves else ()),
     ]
     facts = VerdictInputs(
         origin=session.request.origin,

@@ -19,6 +19,7 @@ RECORDED = config(
     model("a", {"name": "x"}, {"name": "y", "fast_run": True, "algo_cache": "a.cache"}), model("b")
 )
 FUNCTION = config(model("a"), trim={"level": "function"})
+OPERATOR = config({"name": "a", "file": "a.mge"}, trim={"level": "operator"})
 FUNCTION_ALONE = config(model("a"), trim={"level": "function", "base": "plain"})
 BUILDS = ("build/plain", "build/profile")
 VERIFIED = ("build/plain", "header/keepset", "reduce/reduced")
@@ -92,8 +93,24 @@ def by_id(every: tuple[Task, ...]) -> dict[str, Task]:
             "size/artifacts": ("build/plain", "reduce/reduced"),
             **END,
         }),
+        # Nothing runs before the build.
+        (OPERATOR, False, {
+            "build/plain": (),
+            "header/keepset": (),
+            "reduce/reduced": ("header/keepset",),
+            "verify/a/generated@any": VERIFIED,
+            "size/artifacts": ("build/plain", "reduce/reduced"),
+            **END,
+        }),
     ],
-    ids=["two models", "committed", "functions", "committed functions", "functions alone"],
+    ids=[
+        "two models",
+        "committed",
+        "functions",
+        "committed functions",
+        "functions alone",
+        "operators",
+    ],
 )  # fmt: skip
 def test_tasks_stand_in_order_with_what_each_needs(
     configuration: Config, committed: bool, needs: dict[str, tuple[str, ...]]
