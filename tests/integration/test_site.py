@@ -12,6 +12,7 @@ from selenium.webdriver.support.ui import WebDriverWait
 
 from megtrim.libs.util.process import Command, ProcessRunner
 from support.browser import start
+from support.document_words import ROWS, WORDS
 from support.pages import ROOT, read_noxfile
 
 pytestmark = pytest.mark.browser
@@ -114,6 +115,7 @@ SEARCHED = (
 )
 """What a third one searched for: written down before the pages were written again."""
 LEAST_RIGHT = 17
+MOST_WRONG = 0.05
 
 
 @pytest.fixture(scope="module")
@@ -192,3 +194,16 @@ def test_a_question_with_an_unknown_word_has_an_answer(
     driver: webdriver.Chrome, site: Path
 ) -> None:
     assert find_first(driver, site, "uninstall this gizmo") == "docs/how-to/install"
+
+
+def test_words_of_the_engines_documents_lead_to_a_page(
+    driver: webdriver.Chrome, site: Path
+) -> None:
+    found = {words: find_first(driver, site, words) for words, _, _ in WORDS}
+    wrong = {
+        words: found[words]
+        for words, _, pages in WORDS
+        if found[words].removeprefix("docs/") not in (ROWS, *pages.split())
+    }
+
+    assert len(wrong) <= MOST_WRONG * len(WORDS), wrong
