@@ -63,7 +63,7 @@ WORDS: tuple[tuple[str, str, str], ...] = (
         "explanation/header",
     ),
     ("-DMGE_BIN_REDUCE=/absolute/path/to/bin_reduce.h", "megtrim stage reduce", _SMALL),
-    ("MGE_BIN_REDUCE", "megtrim stage reduce", _SMALL),
+    ("MGE_BIN_REDUCE", "megtrim stage reduce", f"{_SMALL} explanation/header"),
     (
         _WARNING,
         "find-out-why-it-trapped",

@@ -136,8 +136,9 @@ def work(task: Task, session: Session, folder: Path) -> VerdictResult:
         *_stage_checks(task, session),
         *page_checks(session),
         *keep_set_checks(session),
-        *(idle_checks(session) if proves else ()),
     ]
+    if proves:
+        checks += idle_checks(session)
     facts = VerdictInputs(
         origin=session.request.origin,
         config=session.request.loaded.path.name,
