@@ -19,9 +19,10 @@ from megtrim.core.config.document import (
     SourceMark,
     parse_document,
 )
-from megtrim.core.config.model import Config, NamedToolchain, ToolchainConfig
+from megtrim.core.config.model import Config, NamedToolchain
 from megtrim.core.config.problems import ConfigError, KeyPath, Problem, closest, listing, show
 from megtrim.core.config.references import LIMITED
+from megtrim.core.config.toolchain import ToolchainConfig
 from megtrim.core.config.value_types import MOST_ITEMS, MOST_LISTED, MOST_THREADS, read_whole
 from megtrim.libs.programs.made_inputs import is_made
 from megtrim.libs.util.input_files import read_bytes

@@ -35,7 +35,6 @@ TEXT_EXPECTED = "text (in quotes where it looks like something else)"
 LONGEST_NAME = 200
 _LONGEST_TEXT = 4096
 MOST_ITEMS = 1000
-ITEMS_EXPECTED = f"a list, or a pattern that 1 to {MOST_ITEMS} files match"
 LONGEST_WAIT_S = 86_400.0
 MOST_THREADS = 256
 HIGHEST_STATUS = 125
@@ -216,17 +215,6 @@ def _or_list(schema: dict[str, Any]) -> None:
     number = {key: schema.pop(key) for key in ("type", "minimum", "maximum")}
     some = {"type": "array", "items": number, "minItems": 1, "maxItems": MOST_LISTED}
     schema["anyOf"] = [number, {**some, "uniqueItems": True}]
-
-
-def _or_pattern(schema: dict[str, Any]) -> None:
-    items = {key: schema.pop(key) for key in ("type", "items", "minItems") if key in schema}
-    schema["anyOf"] = [items, {"type": "string", "minLength": 1}]
-
-
-def _expect_items(value: object) -> object:
-    if isinstance(value, str):
-        raise make_value_error(ITEMS_EXPECTED)
-    return value
 
 
 _DATE = Form(
@@ -422,19 +410,6 @@ CpuList = Annotated[
     ),
 ]
 
-_Item = TypeVar("_Item")
-Items = Annotated[
-    tuple[_Item, ...],
-    Field(min_length=1, json_schema_extra=_or_pattern),
-    BeforeValidator(_expect_items),
-]
-"""A list whose items :mod:`megtrim.core.config.items` may have read from files."""
-AnyItems = Annotated[
-    tuple[_Item, ...],
-    Field(json_schema_extra=_or_pattern),
-    BeforeValidator(_expect_items),
-]
-"""The same; it may be empty."""
 Threads = Annotated[
     int,
     Whole(1, MOST_THREADS, also=f", or a list of up to {MOST_LISTED} of them"),

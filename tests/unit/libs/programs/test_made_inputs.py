@@ -1,15 +1,21 @@
 import io
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from megtrim.libs.programs.made_inputs import is_made, make, make_any, spell_values
 from megtrim.libs.util.errors import InputError
 
 
-def read(text: str, *, dtype: str = "Float32", shape: tuple[int, ...] | None = (2, 3)) -> object:
-    return np.load(io.BytesIO(make(text, "data", dtype=dtype, shape=shape, source="here")))
+def read(
+    text: str, *, dtype: str = "Float32", shape: tuple[int, ...] | None = (2, 3)
+) -> NDArray[Any]:
+    data = make(text, "data", dtype=dtype, shape=shape, source="here")
+    array: NDArray[Any] = np.load(io.BytesIO(data))
+    return array
 
 
 @pytest.mark.parametrize(
@@ -45,7 +51,6 @@ def test_values_are_told_from_files(text: str, made: bool) -> None:
 def test_random_numbers_are_the_same_each_time(dtype: str, low: int, high: int) -> None:
     first = read(make_any(dtype), dtype=dtype, shape=(2, 50))
     second = read(make_any(dtype), dtype=dtype, shape=(2, 50))
-    assert isinstance(first, np.ndarray)
     other = np.load(io.BytesIO(make("#rand(0,1)", "b", dtype="Float32", shape=(2,), source="")))
 
     assert first.shape == (2, 50)
@@ -75,7 +80,7 @@ FIRST = (0.3793671, 0.25180626, 0.192584)
     ],
 )
 def test_values_take_the_shape_of_the_model(
-    text: str, shape: tuple[int, ...] | None, values: list[object]
+    text: str, shape: tuple[int, ...] | None, values: list[Any]
 ) -> None:
     assert np.array_equal(np.asarray(read(text, shape=shape)), values)
 
