@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from megtrim.core.build_spec import BuildSpec, Variant
-from megtrim.core.config.model import ToolchainConfig
+from megtrim.core.config.toolchain import ToolchainConfig
 from megtrim.libs.util.process import ProcessRunner
 from megtrim.places.compile.projects import checkout
 from megtrim.places.compile.projects.builder import Builder

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from megtrim.core.build_spec import BuildSpec, LinkSpec, Toolchain, Variant
-from megtrim.core.config.model import ToolchainConfig
+from megtrim.core.config.toolchain import ToolchainConfig
 from megtrim.libs.elf.symbol_table import FunctionTable
 from megtrim.libs.util.process import Command, CompletedCommand, ProcessRunner
 from megtrim.places.compile.projects import checkout

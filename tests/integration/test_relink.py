@@ -16,7 +16,7 @@ from megtrim.core.build_spec import (
     StubForm,
     Variant,
 )
-from megtrim.core.config.model import ToolchainConfig
+from megtrim.core.config.toolchain import ToolchainConfig
 from megtrim.core.functions import linker_script, qemu_log
 from megtrim.libs.elf.pages import find_misfit
 from megtrim.libs.elf.symbol_table import read_table

@@ -12,6 +12,7 @@ from selenium.webdriver.support.ui import WebDriverWait
 
 from megtrim.libs.util.process import Command, ProcessRunner
 from support.browser import start
+from support.document_words import ROWS, WORDS
 from support.pages import ROOT, read_noxfile
 
 pytestmark = pytest.mark.browser
@@ -187,6 +188,7 @@ CI_OWNER = (
 )
 """What someone who runs a company's CI would search for: the same."""
 LEAST_RIGHT = 17
+MOST_WRONG = 0.05
 
 
 @pytest.fixture(scope="module")
@@ -267,3 +269,16 @@ def test_a_question_with_an_unknown_word_has_an_answer(
     driver: webdriver.Chrome, site: Path
 ) -> None:
     assert find_first(driver, site, "uninstall this gizmo") == "docs/how-to/install"
+
+
+def test_words_of_the_engines_documents_lead_to_a_page(
+    driver: webdriver.Chrome, site: Path
+) -> None:
+    found = {words: find_first(driver, site, words) for words, _, _ in WORDS}
+    wrong = {
+        words: found[words]
+        for words, _, pages in WORDS
+        if found[words].removeprefix("docs/") not in (ROWS, *pages.split())
+    }
+
+    assert len(wrong) <= MOST_WRONG * len(WORDS), wrong

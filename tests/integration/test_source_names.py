@@ -10,7 +10,7 @@ import pytest
 
 from integration.sample_builds import compile_project
 from megtrim.core.build_spec import SourceOptions
-from megtrim.core.config.model import ToolchainConfig
+from megtrim.core.config.toolchain import ToolchainConfig
 from megtrim.libs.util.errors import InputError
 from megtrim.libs.util.process import Command, ProcessRunner
 from megtrim.places.compile.projects.cmake import driver, toolchain_file

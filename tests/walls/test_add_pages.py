@@ -14,7 +14,7 @@ from typing import get_args
 import pytest
 
 from megtrim.core.config.device import DeviceConfig
-from megtrim.core.config.model import ToolchainConfig
+from megtrim.core.config.toolchain import ToolchainConfig
 from megtrim.libs.util.process import Command, CompletedCommand, ProcessRunner
 from megtrim.places.compile.toolchains import kinds as toolchain_kinds
 from megtrim.places.devices import kinds as device_kinds

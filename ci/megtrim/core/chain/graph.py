@@ -6,7 +6,7 @@ from enum import StrEnum
 
 from megtrim.core.build_spec import Variant
 from megtrim.core.config.model import Config
-from megtrim.core.config.scenarios import Scenario, all_scenarios
+from megtrim.core.config.scenarios import Scenario, all_scenarios, run_scenarios
 from megtrim.libs.util.value import Value
 
 
@@ -107,9 +107,9 @@ def verify_task(scenario: Scenario) -> str:
 
 
 def tasks(config: Config, *, committed: bool = False, neighbours: bool = False) -> tuple[Task, ...]:
-    every = tuple(all_scenarios(config))
+    every = tuple(run_scenarios(config))
     measured = any(budget.variant is Variant.PROFILE for budget in config.budgets)
-    profiled = measured or not (committed or trims_plain_build(config))
+    profiled = measured or (traces_regions(config) and not committed)
     builds = (PLAIN, PROFILE) if profiled else (PLAIN,)
     region = (REGION,) if trims_functions(config) and not trims_plain_build(config) else ()
     counts: tuple[Task, ...] = ()
@@ -140,7 +140,7 @@ def tasks(config: Config, *, committed: bool = False, neighbours: bool = False) 
 
 
 def trims_functions(config: Config) -> bool:
-    return config.trim.level != "region"
+    return config.trim.trims_functions
 
 
 def defers_functions(config: Config) -> bool:
@@ -150,6 +150,10 @@ def defers_functions(config: Config) -> bool:
 
 def trims_plain_build(config: Config) -> bool:
     return trims_functions(config) and config.trim.base == "plain"
+
+
+def traces_regions(config: Config) -> bool:
+    return not (config.trim.keeps_kernels or trims_plain_build(config))
 
 
 def base_task(config: Config) -> str:
@@ -167,7 +171,7 @@ def functions_task(scenario: Scenario) -> str:
 def _traces(config: Config) -> Iterator[Task]:
     for scenario in all_scenarios(config):
         yield from _searches(scenario)
-        if not trims_plain_build(config):
+        if traces_regions(config):
             needs = (PROFILE, *(task.id for task in _searches(scenario)))
             yield Task(stage=Stage.PROFILE, name=scenario.id, needs=needs, scenario=scenario)
 
@@ -175,7 +179,8 @@ def _traces(config: Config) -> Iterator[Task]:
 def _regions(config: Config, *, committed: bool) -> Iterator[Task]:
     if trims_plain_build(config):
         return
-    traces = () if committed else tuple(trace_task(scenario) for scenario in all_scenarios(config))
+    recorded = traces_regions(config) and not committed
+    traces = tuple(trace_task(scenario) for scenario in all_scenarios(config) if recorded)
     yield Task(stage=Stage.HEADER, name="keepset", needs=traces)
     name = Variant.REGION if trims_functions(config) else Variant.REDUCED
     yield Task(stage=Stage.REDUCE, name=name, needs=(HEADER,))

@@ -11,6 +11,7 @@ from megtrim.core.cli.echo import open_console, show_summary
 from megtrim.core.cli.environment import open_processes, read_invocation
 from megtrim.core.cli.options import config_option, engine_option, examples
 from megtrim.core.cli.session.each_toolchain import each_toolchain
+from megtrim.core.cli.session.made_inputs import make_inputs
 from megtrim.core.cli.session.preflight import (
     expect_known_folders,
     expect_known_options,
@@ -42,7 +43,7 @@ def check(config: Path, engine: Path | None) -> int:
     belongs to something else, or a waiver has expired.
     """
     console = open_console()
-    loaded = load_config(config, engine_source=engine)
+    loaded = make_inputs(load_config(config, engine_source=engine))
     console.note("reading the engine's files")
     processes = open_processes()
     opened = open_engine(loaded, processes)

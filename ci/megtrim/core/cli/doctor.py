@@ -15,7 +15,7 @@ from megtrim.core.cli.environment import open_processes
 from megtrim.core.cli.options import config_option, examples, json_option
 from megtrim.core.config.config_id import DEFAULT_CONFIG, choose
 from megtrim.core.config.load import LoadedConfig, list_toolchains, load_config
-from megtrim.core.config.model import ToolchainConfig
+from megtrim.core.config.toolchain import ToolchainConfig
 from megtrim.core.parts import list_notes
 from megtrim.libs.util.errors import EXIT_PASS, InfrastructureFailure, InputError
 from megtrim.libs.util.process import ProcessRunner

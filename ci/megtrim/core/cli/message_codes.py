@@ -48,6 +48,11 @@ def describe_error(error: MegtrimError) -> str:
 
 def describe_code(code: str) -> str:
     _, text = list_codes().get(code, ((), ""))
+    return name_links(text)
+
+
+def name_links(text: str) -> str:
+    """Return a text of a how-to page with the paths of pages in the place of its links."""
     return _LINK.sub(lambda link: f"{link[1]} ({_name_page(link[2])})", text)
 
 

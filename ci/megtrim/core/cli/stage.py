@@ -66,6 +66,7 @@ _IDLE: dict[Stage, tuple[str, str, tuple[str, ...]]] = {
     ),
 }
 """Why a stage has no task, what to do, and the command for that."""
+_BY_OPERATORS = ("trim.level is operator, so nothing is recorded", "trim", ("trim",))
 
 
 FORMS = {"junit": "junit.xml", "markdown": "report.md", "html": PAGE_FILE}
@@ -185,6 +186,8 @@ def _refuse_idle(stage: Stage, request: TrimRequest, wanted: Sequence[Task]) -> 
         msg = f"--quick trims the plain build only by functions: there is nothing to do for {stage}"
         raise InputError(msg, hint="leave --quick out")
     reason, hint, command = _IDLE[stage]
+    if request.config.trim.keeps_kernels:
+        reason, hint, command = _BY_OPERATORS
     msg = f"{request.loaded.path}: {reason}"
     raise InputError(msg, hint=hint, command=command)
 

@@ -19,10 +19,12 @@ from megtrim.core.config.document import (
     SourceMark,
     parse_document,
 )
-from megtrim.core.config.model import Config, NamedToolchain, ToolchainConfig
+from megtrim.core.config.model import Config, NamedToolchain
 from megtrim.core.config.problems import ConfigError, KeyPath, Problem, closest, listing, show
 from megtrim.core.config.references import LIMITED
+from megtrim.core.config.toolchain import ToolchainConfig
 from megtrim.core.config.value_types import MOST_ITEMS, MOST_LISTED, MOST_THREADS, read_whole
+from megtrim.libs.programs.made_inputs import is_made
 from megtrim.libs.util.input_files import read_bytes
 
 _MOST_PARTS = 100
@@ -141,7 +143,9 @@ def _rebase(item: MarkedDict, base: PurePosixPath) -> MarkedDict:
     def rebase(value: object) -> object:
         if isinstance(value, MarkedList):
             return value.remake(lambda each: [rebase(each)])
-        return str(base / value) if isinstance(value, str) and value.strip() else value
+        if not isinstance(value, str) or not value.strip() or is_made(Path(value)):
+            return value
+        return str(base / value)
 
     if not base.parts:
         return item

@@ -186,6 +186,13 @@ def _budget_rules() -> Iterator[Schema]:
         yield _if(_has(key), {**whole, "not": {"anyOf": others}})
 
 
+_NO_SCENARIOS: Schema = {"anyOf": [{"type": "null"}, {"type": "array", "maxItems": 0}]}
+_SOME_SCENARIOS: Schema = {
+    "required": ["scenarios"],
+    "properties": {"scenarios": {"not": _NO_SCENARIOS}},
+}
+
+
 def _config_rules() -> Iterator[Schema]:
     yield {"anyOf": [_has("models"), _has("scenarios")]}
     projects = list_built_by(CMAKE, LINK)
@@ -196,6 +203,11 @@ def _config_rules() -> Iterator[Schema]:
     ):
         of_kind = {"properties": {"engine": _is("kind", *kinds)}, "required": ["engine"]}
         yield _if(of_kind, {"properties": keys})
+    by_operators = {"properties": {"trim": _is("level", "operator")}, "required": ["trim"]}
+    yield _if(
+        {"not": {"anyOf": [by_operators, _has("toolchains")]}},
+        {"properties": {"models": {"items": _SOME_SCENARIOS}}},
+    )
     yield _unique("artifacts")
     yield _if(_has("toolchains"), {"not": {"anyOf": [_has(key) for key in OF_ONE]}})
     yield {"properties": {"artifacts": {"items": {"not": {"type": "string", "pattern": r"\.a$"}}}}}

@@ -35,6 +35,7 @@ from megtrim.core.config.removed import find_key
 from megtrim.core.config.scenarios import all_scenarios, runners_alone, without_device
 from megtrim.core.config.value_types import EXPECTED, ConfigSection, HostName, Name, Serial
 from megtrim.core.parts import find_parts, load
+from megtrim.libs.programs.made_inputs import is_made
 from megtrim.libs.util.errors import InputError
 from megtrim.libs.util.input_files import FOLDER, MISSING, kind_at, read_bytes
 from megtrim.libs.util.strict_json import show_path
@@ -103,7 +104,8 @@ def _list_files(config: Config) -> Iterator[tuple[KeyPath, Path]]:
             if scenario.algo_cache is not None:
                 yield (*place, "algo_cache"), scenario.algo_cache
             for name, file in scenario.inputs.items():
-                yield (*place, "inputs", name), file
+                if not is_made(file):
+                    yield (*place, "inputs", name), file
     for i, command in enumerate(config.scenarios):
         if command.stdin is not None:
             yield ("scenarios", i, "stdin"), command.stdin
@@ -122,6 +124,8 @@ class LoadedConfig(Value):
     """Lines such as ``FILE:LINE: what may surprise``."""
     models_pattern: str = ""
     """Of the files of the models; empty: they are a list."""
+    made: frozenset[Path] = frozenset()
+    """Files of inputs that were made of values."""
 
     @property
     def sha256(self) -> str:
@@ -246,6 +250,7 @@ def _warnings(config: Config, document: Document) -> tuple[str, ...]:
         f"{document.file_of(each.path)}:{document.find_mark(each.path).line}: {each.id}: no device "
         f"is of class {each.cpu_class.name}, so this stays unverified"
         for each in without_device(config)
+        if document.value(each.path) is not None
     )
     unplayed = tuple(
         f"{document.file}:{document.find_mark(('classes', index)).line}: class {each.name}: "

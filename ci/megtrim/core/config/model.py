@@ -10,15 +10,17 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Literal, TypeVar
 
-from pydantic import Field, StrictBool, model_validator
+from pydantic import Field, PrivateAttr, StrictBool, model_validator
 
 from megtrim.core.build_spec import MINIMUM_SIZE, Linkage, Relocations, Switch
 from megtrim.core.config.commands import BuildCommand, CommandConfig
 from megtrim.core.config.device import DeviceConfig, HostedRunner
-from megtrim.core.config.kinds import EngineKind, ToolchainKind, find_builder, has_models
+from megtrim.core.config.item_types import AnyItems, Items
+from megtrim.core.config.kinds import EngineKind, find_builder, has_models
 from megtrim.core.config.limits import Budget, Waiver
 from megtrim.core.config.own_tests import OwnTestsConfig
 from megtrim.core.config.performance import MemoryConfig, PerfConfig, WorkConfig
+from megtrim.core.config.toolchain import ToolchainConfig
 from megtrim.core.config.value_types import (
     AbsoluteTolerance,
     Argument,
@@ -29,11 +31,9 @@ from megtrim.core.config.value_types import (
     Export,
     FilePath,
     FilePaths,
-    ImageName,
     InputName,
-    Items,
+    InputSource,
     Name,
-    NdkRelease,
     OptionName,
     OptionValue,
     Pattern,
@@ -44,7 +44,6 @@ from megtrim.core.config.value_types import (
     Toolchains,
     VariableName,
     VariableValue,
-    Whole,
 )
 from megtrim.libs.programs.parity import Tolerance
 from megtrim.libs.util.environment import MOST_VARIABLES, Variables
@@ -113,6 +112,8 @@ def switched_on(trim: TrimConfig) -> tuple[Switch, ...]:
 DAY_S = 86_400.0
 SHARED_SUFFIX = ".so"
 ARCHIVE_SUFFIX = ".a"
+GENERATED = "generated"
+"""The scenario of a model that has none, at the level operator."""
 DEFAULT_LEVEL_OF_CMAKE = "deferred"
 DEFAULT_TARGET = "load_and_run"
 DEFAULT_COMPILER = "cc"
@@ -159,38 +160,6 @@ class EngineConfig(ConfigSection):
         return has_models(self.kind)
 
 
-class ToolchainConfig(ConfigSection):
-    """The compiler that builds the engine."""
-
-    kind: ToolchainKind = "auto"
-    """auto: clang-linux-arm64 if the machine has it, otherwise zig, otherwise host; without qemu,
-    it builds for this machine. ndk: for Android, with the NDK that ANDROID_NDK_ROOT names."""
-    prefer: Literal["zig"] | None = None
-    """auto: use zig, or otherwise host, but not clang-linux-arm64, so that all machines with zig
-    make the same program."""
-    ndk: NdkRelease | None = None
-    """ndk: the release that is required, such as r21e. Default: any."""
-    abi: Literal["arm64-v8a", "armeabi-v7a"] | None = None
-    """ndk: Android's name of the architecture. Default: arm64-v8a."""
-    api: Annotated[int, Whole(16, 99)] | None = None
-    """ndk: API level of the oldest phone. Default: the lowest that the ABI has."""
-    fp16: StrictBool = False
-    """ndk, arm64-v8a: use the half-precision instructions of Armv8.2; not on older phones."""
-    pages: Literal["4 KiB", "16 KiB"] | None = None
-    """ndk: largest memory pages of the phones that load the program. Default: 16 KiB for arm64-v8a,
-    which Google Play requires of apps for Android 15, and 4 KiB for armeabi-v7a."""
-    stl: Literal["c++_static", "c++_shared"] | None = None
-    """ndk: the C++ runtime, either in each file (c++_static) or as libc++_shared.so for the whole
-    app (c++_shared). Default: the one that the engine's build asks for, otherwise c++_static."""
-    clang: Annotated[int, Whole(13, 99)] | None = None
-    """clang-linux-arm64, clang-linux-armhf: the release of clang and lld, such as 16. Default: 14,
-    otherwise 15, 16 or 13."""
-    image: ImageName | None = None
-    """Docker image to build in, best by digest. Default: this machine."""
-    jobs: Annotated[int, Whole(1, 1024)] | None = None
-    """Number of compilers that run at the same time. Default: one per core."""
-
-
 class SwitchesConfig(ConfigSection):
     """Switches of the engine for the reduced build. Default: minimum_size decides."""
 
@@ -207,11 +176,16 @@ class SwitchesConfig(ConfigSection):
 class TrimConfig(ConfigSection):
     """How far the engine is trimmed."""
 
-    level: Literal["region", "function", "deferred"] = "region"
-    """region: kernels that no scenario runs are not compiled. function: functions that no scenario
+    level: Literal["operator", "region", "function", "deferred"] = "region"
+    """operator: operators and data types that no model has are left out, and all kernels of the
+    others stay; nothing is run before the build. region: kernels that no scenario runs are not
+    compiled. function: functions that no scenario
     ran are left out at link time as well, which makes the program much smaller, but also more
     brittle. deferred: these functions move into a second file, from which the program loads them
     when it needs them; this is the default for kinds cmake and link."""
+    operators: Literal["listed", "all"] = "listed"
+    """listed: operators and data types that no model has are left out. all: they stay, and only
+    what was traced decides, as in a header that is made of traces alone."""
     base: Literal["reduced", "plain"] = "reduced"
     """The build that the levels function and deferred start from. With plain, there is no profile
     build, and regions are not trimmed; this is the default for kinds cmake and link."""
@@ -242,6 +216,15 @@ class TrimConfig(ConfigSection):
     """How relocations are packed. android: for ndk, from API level 23 on. relr: for ndk, from API
     level 30 on, or for clang-linux-arm64, from glibc 2.36 on. Default: none; for ndk, optimize:
     size may pack those of the reduced build."""
+
+    @property
+    def trims_functions(self) -> bool:
+        return self.level in ("function", "deferred")
+
+    @property
+    def keeps_kernels(self) -> bool:
+        """Whether no region is left out: by operators alone."""
+        return self.level == "operator"
 
 
 class _ToolchainEntry(ConfigSection):
@@ -288,8 +271,10 @@ class ScenarioConfig(ConfigSection):
     For an application: its whole command line, with {model}, {input:NAME}, {outputs}, {threads}
     and {algo_cache} in their places; {{ and }} are braces.
     """
-    inputs: dict[InputName, FilePath] = Field(default={})
-    """Input name: file with its tensor, for both trace and verification."""
+    inputs: dict[InputName, InputSource] = Field(default={})
+    """Input name: file with its tensor, for both trace and verification; or its values: a number, a
+    list, or #rand(MIN, MAX) in quotes, which is random in the shape that the model has, and the
+    same each time."""
     classes: Annotated[tuple[Name, ...], Field(min_length=1)] = ()
     """CPU classes to trace and verify for. Default: all."""
     dynamic_shape: StrictBool = False
@@ -343,8 +328,9 @@ class ModelConfig(ConfigSection):
     model."""
     also: Annotated[FilePaths, Field(min_length=1)] = ()
     """Other dumps of the same model, such as another format; only neighbours run them."""
-    scenarios: Items[ScenarioConfig]
-    """The ways this model is run, at least one: a list, or a pattern of files with one each."""
+    scenarios: AnyItems[ScenarioConfig] = ()
+    """The ways this model is run: a list, or a pattern of files with one each. At least one, except
+    for level operator: a model without scenarios gets one there, `generated`, with made inputs."""
     toolchains: Toolchains = ()
     """Toolchains that it applies to. Default: all."""
 
@@ -408,16 +394,19 @@ class Config(ConfigSection):
     tests: OwnTestsConfig | None = None
     """cmake, link: the project's own tests, as a check of what is trimmed. Default: they do not
     run."""
+    _idle: Mapping[str, str] = PrivateAttr(default={})
 
     @model_validator(mode="after")
     def _fill_in(self) -> Config:
         """Fill in defaults that depend on other keys, so that no reader needs to know them."""
         names = tuple(cpu_class.name for cpu_class in self.classes)
+        made = (ScenarioConfig(name=GENERATED),) if self.trim.level == "operator" else ()
         models = tuple(
             model.model_copy(
                 update={
                     "scenarios": tuple(
-                        _filled_in(scenario, names, self.verify) for scenario in model.scenarios
+                        _filled_in(scenario, names, self.verify)
+                        for scenario in model.scenarios or made
                     )
                 }
             )
@@ -452,6 +441,16 @@ class Config(ConfigSection):
     @property
     def hosted_classes(self) -> frozenset[str]:
         return frozenset(cpu_class.name for cpu_class in self.classes if cpu_class.runner)
+
+    @property
+    def idle(self) -> Mapping[str, str]:
+        """Ids of scenarios that megtrim added and that cannot run here, each with the reason."""
+        return self._idle
+
+    def leave_out(self, idle: Mapping[str, str]) -> Config:
+        copy = self.model_copy()
+        copy._idle = idle
+        return copy
 
     def application(self, name: str | None) -> Application | None:
         return next((each for each in self.applications if each.name == name), None)

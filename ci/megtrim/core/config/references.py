@@ -48,7 +48,7 @@ KINDS_OF_TOOLCHAIN_KEY: Mapping[str, tuple[str, ...]] = {
     **dict.fromkeys(("ndk", "abi", "api", "fp16", "pages", "stl"), ("ndk",)),
 }
 FUNCTION_KEYS = ("base", "keep", "exports")
-COMPILED = ("layout", "minimum_size", "switches")
+COMPILED = ("operators", "layout", "minimum_size", "switches")
 """Keys that only a reduced build obeys."""
 PARTS = ("section", "component", "model")
 OF_TRIMMED = ("component", "model")
@@ -235,9 +235,13 @@ def _check_trim(config: Config, _document: Document) -> Mistakes:
     if trim.crash_ids and trim.layout == "upstream":
         found = "true next to layout: upstream, whose regions trap as the engine's header says"
         yield Mistake(("trim", "crash_ids"), found, "layout: scoped, or no such key")
-    for key in FUNCTION_KEYS if trim.level == "region" else ():
+    if trim.keeps_kernels:
+        yield from _check_operators(config)
+    for key in () if trim.trims_functions else FUNCTION_KEYS:
         if key in trim.model_fields_set:
             found = "a key that has no effect unless functions are trimmed"
+            if trim.keeps_kernels and trim.base == "plain" and key == "base":
+                found = "plain next to level: operator, which compiles the engine again"
             yield Mistake(("trim", key), found, "level: function or deferred")
     run = {each.application for each in config.all_runs}
     if trim.exports and not any(
@@ -245,10 +249,20 @@ def _check_trim(config: Config, _document: Document) -> Mistakes:
     ):
         found = "a key of shared objects, and no scenario runs an application with library: shared"
         yield Mistake(("trim", "exports"), found, "such a scenario, or no such key")
-    for key in COMPILED if trim.level != "region" and trim.base == "plain" else ():
+    for key in COMPILED if trim.trims_functions and trim.base == "plain" else ():
         if key in trim.model_fields_set:
             found = "a key of reduced builds, and base: plain makes none"
             yield Mistake(("trim", key), found, "base: reduced, or no such key")
+
+
+def _check_operators(config: Config) -> Mistakes:
+    trim = config.trim
+    if trim.crash_ids:
+        found = "true next to level: operator, which leaves out no region and no function"
+        yield Mistake(("trim", "crash_ids"), found, "level: region, or no such key")
+    if trim.operators == "all":
+        found = "all next to level: operator, which would leave out nothing"
+        yield Mistake(("trim", "operators"), found, "level: region, or no such key")
 
 
 def _check_switches(config: Config, _document: Document) -> Mistakes:

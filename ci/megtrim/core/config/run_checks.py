@@ -28,6 +28,9 @@ OWN_ARGUMENTS: Mapping[str, str] = {
 """Arguments that megtrim adds itself, from keys whose files it identifies by digest."""
 
 
+_NO_SCENARIO = "at least one scenario, or trim: {level: operator}, which needs none"
+
+
 def list_scenarios(config: Config) -> Iterator[tuple[KeyPath, ScenarioConfig]]:
     for i, model in enumerate(config.models):
         for j, scenario in enumerate(model.scenarios):
@@ -40,6 +43,9 @@ def list_commands(config: Config) -> Iterator[tuple[KeyPath, CommandConfig]]:
 
 
 def check_scenarios(config: Config, document: Document) -> Mistakes:
+    for i, model in enumerate(config.models):
+        if not model.scenarios:
+            yield Mistake(("models", i, "scenarios"), "nothing", _NO_SCENARIO)
     classes = [cpu_class.name for cpu_class in config.classes]
     applications = [application.name for application in config.applications]
     for path, scenario in list_scenarios(config):
@@ -96,7 +102,7 @@ def check_commands(config: Config, document: Document) -> Mistakes:
 
 
 def _starts_from_plain(trim: TrimConfig) -> bool:
-    return trim.level != "region" and trim.base == "plain"
+    return trim.trims_functions and trim.base == "plain"
 
 
 BUILDER_OF_KEY: Mapping[str, str] = {
@@ -177,8 +183,8 @@ def _check_of_models(config: Config) -> Mistakes:
     if config.models and not config.engine.has_models:
         found = f"models of an engine of kind {config.engine.kind}, which has none"
         yield Mistake(("models",), found, "scenarios, each with the arguments of a command")
-    if trim.level == "region":
-        found = f"region, and an engine of kind {config.engine.kind} marks none"
+    if not trim.trims_functions:
+        found = f"{trim.level}, and an engine of kind {config.engine.kind} marks none"
         yield Mistake(("trim", "level"), found, "function or deferred")
     if trim.base != "plain":
         found = f"reduced, and an engine of kind {config.engine.kind} has no such build"

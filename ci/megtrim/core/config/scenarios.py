@@ -103,9 +103,14 @@ def all_scenarios(config: Config) -> Iterator[Scenario]:
             )
 
 
+def run_scenarios(config: Config) -> Iterator[Scenario]:
+    """Yield those that are run: all but what megtrim added and cannot run here."""
+    return (scenario for scenario in all_scenarios(config) if scenario.id not in config.idle)
+
+
 def without_device(config: Config) -> Iterator[Scenario]:
     served = {device.class_ for device in config.devices}
-    return (scenario for scenario in all_scenarios(config) if scenario.cpu_class.name not in served)
+    return (scenario for scenario in run_scenarios(config) if scenario.cpu_class.name not in served)
 
 
 def runners_alone(config: Config) -> Iterator[tuple[int, CpuClass]]:

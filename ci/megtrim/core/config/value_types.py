@@ -24,6 +24,7 @@ from megtrim.core.config import units
 from megtrim.core.config.config_id import NAME_PATTERN, TOOLCHAIN_PATTERN
 from megtrim.core.config.units import GROUPED, LARGEST_BYTES, LARGEST_DURATION_S, GrowthLimit
 from megtrim.libs.programs import varying
+from megtrim.libs.programs.made_inputs import spell_values
 from megtrim.libs.util import environment
 from megtrim.libs.util.errors import InputError
 from megtrim.libs.util.value import Value
@@ -34,7 +35,6 @@ TEXT_EXPECTED = "text (in quotes where it looks like something else)"
 LONGEST_NAME = 200
 _LONGEST_TEXT = 4096
 MOST_ITEMS = 1000
-ITEMS_EXPECTED = f"a list, or a pattern that 1 to {MOST_ITEMS} files match"
 LONGEST_WAIT_S = 86_400.0
 MOST_THREADS = 256
 HIGHEST_STATUS = 125
@@ -217,17 +217,6 @@ def _or_list(schema: dict[str, Any]) -> None:
     schema["anyOf"] = [number, {**some, "uniqueItems": True}]
 
 
-def _or_pattern(schema: dict[str, Any]) -> None:
-    items = {key: schema.pop(key) for key in ("type", "items", "minItems")}
-    schema["anyOf"] = [items, {"type": "string", "minLength": 1}]
-
-
-def _expect_items(value: object) -> object:
-    if isinstance(value, str):
-        raise make_value_error(ITEMS_EXPECTED)
-    return value
-
-
 _DATE = Form(
     r"^[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])$",
     "a date such as 2027-01-31",
@@ -355,6 +344,14 @@ Export = Annotated[
 FilePath = Annotated[
     Path, _PATH, BeforeValidator(lambda value: str(value) if isinstance(value, Path) else value)
 ]
+InputSource = Annotated[
+    FilePath,
+    BeforeValidator(spell_values),
+    WithJsonSchema(
+        {"anyOf": [_PATH.make_schema(), {"type": "number"}, {"type": "array", "minItems": 1}]}
+    ),
+]
+"""A file, or the values as :mod:`megtrim.libs.programs.made_inputs` reads them."""
 FilePaths = Annotated[
     tuple[FilePath, ...],
     BeforeValidator(lambda value: [value] if isinstance(value, str) else value),
@@ -413,13 +410,6 @@ CpuList = Annotated[
     ),
 ]
 
-_Item = TypeVar("_Item")
-Items = Annotated[
-    tuple[_Item, ...],
-    Field(min_length=1, json_schema_extra=_or_pattern),
-    BeforeValidator(_expect_items),
-]
-"""A list whose items :mod:`megtrim.core.config.items` may have read from files."""
 Threads = Annotated[
     int,
     Whole(1, MOST_THREADS, also=f", or a list of up to {MOST_LISTED} of them"),

@@ -50,7 +50,7 @@ class ScenarioRecord(Value):
     environment: Variables = ()
     trace_sha256: str
     regions: tuple[Region, ...]
-    """Sorted and unique; empty if only functions are trimmed."""
+    """Sorted and unique; empty if only functions are trimmed, or only operators."""
     functions: tuple[str, ...] = ()
     """Linkage names of observable functions, sorted; empty if only regions are trimmed."""
     link_sha256: str | None = None
@@ -116,6 +116,8 @@ def build_keep_set(
 ) -> KeepSet:
     """Combine scenarios and operators; equal sets give equal values in any order.
 
+    Scenarios of which nothing was recorded keep everything of the listed operators.
+
     Raises TraceFailure if nothing would be kept for a scenario, InputError for contradictions.
     """
     if generation not in GENERATIONS:
@@ -127,7 +129,8 @@ def build_keep_set(
         if before.id == after.id:
             msg = f"scenario {after.id} occurs twice in one keep set"
             raise InputError(msg, hint="use a different name for each scenario")
-    _check_needs(records)
+    if operators is None or any(record.regions or record.functions for record in records):
+        _check_needs(records)
     if not records and operators is None:
         msg = "a keep set without scenarios and operators would trim nothing"
         raise InputError(msg, hint="add at least one trace or one operator JSON")

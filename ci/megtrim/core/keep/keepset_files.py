@@ -215,9 +215,11 @@ def parse_keep_set(text: str, *, source: str) -> KeepSet:
     regions = _by_scenario(reader, "region", tables["region"], Region.parse)
     functions = _by_scenario(reader, "function", tables["function"], _function)
     records: dict[str, ScenarioRecord] = {}
+    # By operators alone, nothing else is listed.
+    recorded = regions or functions or reader.single(tables["operators"], "operators") == _ALL
     for name, value in tables["scenario"]:
         record = _record(reader, name, value, regions.get(name, ()), functions.get(name, ()))
-        if not record.regions and (regions or not record.functions):
+        if not record.regions and (regions or (recorded and not record.functions)):
             reader.fail(f"no region is needed by {name}", f"scenario {name}")
         if records.setdefault(name, record) != record:
             problem = f"scenario {name!r} occurs twice, with different values"

@@ -16,8 +16,14 @@ from megtrim.core.chain.graph import (
 )
 from megtrim.core.chain.session import Session, TaskResults
 from megtrim.core.checks.check import Check
-from megtrim.core.checks.statuses import Contradiction, ScenarioStatus, expect_consistent
-from megtrim.core.config.scenarios import Scenario, all_scenarios
+from megtrim.core.checks.statuses import (
+    CheckKind,
+    CheckStatus,
+    Contradiction,
+    ScenarioStatus,
+    expect_consistent,
+)
+from megtrim.core.config.scenarios import Scenario, all_scenarios, run_scenarios
 from megtrim.core.evidence.evidence import DAY_S
 from megtrim.core.keep.trace import TraceFailure
 from megtrim.core.proof.neighbours import NeighbourResult, NeighboursResult
@@ -44,8 +50,27 @@ def scenario_results(
     traced = traced_regions(session)
     return tuple(
         scenario_result(scenario, session, traced.get(scenario.id, 0), proofs.get(scenario.id))
-        for scenario in all_scenarios(session.request.config)
+        for scenario in run_scenarios(session.request.config)
     )
+
+
+def idle_checks(session: Session) -> Iterator[Check]:
+    """Yield a check for each scenario that megtrim added and that could not run here."""
+    config = session.request.config
+    for each in all_scenarios(config):
+        if each.id not in config.idle:
+            continue
+        place = session.request.loaded.place(*each.path)
+        yield Check(
+            id=f"{CheckKind.COVERAGE}:{each.id}",
+            kind=CheckKind.COVERAGE,
+            subject=each.id,
+            status=CheckStatus.INCONCLUSIVE,
+            text=config.idle[each.id],
+            hint="give the model a scenario with inputs, and a device that runs it",
+            file=place.file,
+            line=place.line,
+        )
 
 
 def scenario_checks_of(tasks: Iterable[Task], session: Session) -> Iterator[Check]:
@@ -166,7 +191,7 @@ def last_proofs(session: Session) -> dict[str, LastProof | None]:
     """
     return {
         scenario.id: _last(session, scenario)
-        for scenario in all_scenarios(session.request.config)
+        for scenario in run_scenarios(session.request.config)
         if verify_task(scenario) not in session.results.done
     }
 

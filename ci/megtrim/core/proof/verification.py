@@ -27,7 +27,7 @@ from megtrim.core.trim.runs.execution import RunResult, RunSpec, run_on
 from megtrim.libs.programs import app_outputs
 from megtrim.libs.programs.app_outputs import OutputFile
 from megtrim.libs.programs.arrays import Comparison, compare, refusal
-from megtrim.libs.programs.exit_status import RunOutcome, ending
+from megtrim.libs.programs.exit_status import RunOutcome, ending, find_unknown_graph
 from megtrim.libs.programs.parity import OutputResult, Tolerance
 from megtrim.libs.util.errors import InfrastructureFailure, InputError
 from megtrim.libs.util.limits import clean_log
@@ -133,7 +133,10 @@ def prove(trial: VerificationCase, lease: Lease, note: Note) -> VerificationOutc
         return _record_failure(found, plain)
     note(Variant.REDUCED, reduced)
     if ending(reduced.run) is not RunOutcome.PASSED:
-        return _record_failure(_diagnose(trial, lease, reduced, note), reduced)
+        found = _diagnose(trial, lease, reduced, note)
+        model = trial.spec.model.name if trial.spec.model else ""
+        warning = describe_unknown_graph(reduced.run.stderr, model, trial.keep)
+        return _record_failure(replace(found, text=found.text + warning), reduced)
     judge = choose_judge(trial.spec, trial.vary)
     compared = compare_outputs(plain.outputs, reduced.outputs, trial.tolerance, judge)
     text = compared.text
@@ -199,6 +202,20 @@ def _diagnose(trial: VerificationCase, lease: Lease, reduced: RunResult, note: N
         text = f"it trapped; what it needs is not known: {failure.message}"
         found = replace(diagnose_without_profile(reduced.run), text=text, unexplained=False)
         raise TrapBeforeFailure(failure, _record_failure(found, reduced)) from failure
+
+
+def describe_unknown_graph(stderr: str, model: str, keep: KeepSet) -> str:
+    """Return what the engine warns of a model that is not the one its operator JSON is of."""
+    graph = find_unknown_graph(stderr)
+    if not graph:
+        return ""
+    needs = keep.operators
+    hashes = [f"{number} of {', '.join(users)}" for number, users in needs.hashes] if needs else []
+    has = f"has {'; '.join(hashes)}" if hashes else "has none"
+    return (
+        f"; the engine warns that the graph {graph} of {model} is not in the header, which {has}: "
+        "its operator JSON may be of another dump"
+    )
 
 
 def _record_failure(diagnosis: Diagnosis, last: RunResult) -> VerificationOutcome:

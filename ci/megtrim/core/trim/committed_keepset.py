@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from megtrim.core.chain.filenames import KEEP_SET_FILE
-from megtrim.core.chain.graph import keep_task, trims_functions, trims_plain_build, verb_of
+from megtrim.core.chain.graph import keep_task, traces_regions, trims_functions, verb_of
 from megtrim.core.chain.result_store import StageFolder
 from megtrim.core.chain.session import Session, TrimRequest
 from megtrim.core.checks.check import Check
@@ -64,7 +64,10 @@ def read_committed(loaded: LoadedConfig, engine: Project) -> KeepSet:
         raise InputError(msg, hint="the engine changed: trace it again", command=ACCEPT)
     # Without regions no header of their marks is generated, and neither ccache nor Ninja would
     # notice the next one: no header changed, one was added.
-    if not keep.regions() and not trims_plain_build(loaded.config):
+    if keep.regions() and loaded.config.trim.keeps_kernels:
+        msg = f"{shown}: regions are listed in it, but level: operator keeps them all"
+        raise InputError(msg, hint="write it again", command=ACCEPT)
+    if not keep.regions() and traces_regions(loaded.config):
         msg = f"{shown}: no region is needed by any scenario, but regions are trimmed"
         raise InputError(msg, hint=HINT, command=ACCEPT)
     return keep
@@ -271,10 +274,16 @@ def _counts(now: KeepSet, before: KeepSet | None) -> str:
         for noun, listed in (("region", KeepSet.regions), ("function", KeepSet.functions))
     }
     kept = {noun: each for noun, each in numbers.items() if any(each)}
+    if not kept:
+        kept = {"operator": (_count_operators(now), _count_operators(before))}
     said = ", ".join(count(new, noun) for noun, (new, _) in kept.items())
     changed = before is not None and any(new != old for new, old in kept.values())
     were = ", ".join(str(old) for _, old in kept.values())
     return f"{said} (were {were})" if changed else said
+
+
+def _count_operators(keep: KeepSet | None) -> int:
+    return len(keep.operators.operators) if keep and keep.operators else 0
 
 
 def _losses(lost: Iterable[tuple[str, Sequence[str]]]) -> Iterator[str]:

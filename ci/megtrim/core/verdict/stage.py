@@ -34,6 +34,7 @@ from megtrim.core.proof.results import DeferralResult, SuiteResult, VerifyResult
 from megtrim.core.proof.scenario_results import (
     LastProof,
     find_expired,
+    idle_checks,
     last_proofs,
     neighbour_results,
     scenario_results,
@@ -140,6 +141,8 @@ def work(task: Task, session: Session, folder: Path) -> VerdictResult:
         *_tests_checks(session),
         *keep_set_checks(session),
     ]
+    if proves:
+        checks += idle_checks(session)
     facts = VerdictInputs(
         origin=session.request.origin,
         config=session.request.loaded.path.name,

@@ -25,6 +25,11 @@ _SIGNAL_MESSAGE = re.compile(
 _JAVA_MESSAGE = re.compile(r"^#  SIG[A-Z]{2,5} \(0x([0-9a-f]{1,2})\) at pc=", re.MULTILINE)
 
 
+_UNKNOWN_GRAPH = re.compile(
+    r"Graph \(with hash ([0-9]{1,20})\) is not among the graphs fed to midout", re.ASCII
+)
+
+
 class RunOutcome(StrEnum):
     PASSED = "passed"
     TRAP = "trap"
@@ -117,3 +122,9 @@ def error_message(stderr: str) -> str:
 
 def _one_line(text: str) -> str:
     return " ".join(line.strip() for line in text.split("\n"))
+
+
+def find_unknown_graph(stderr: str) -> str:
+    """Return the hash of a model that the engine warns of, as not being in the header; or none."""
+    found = _UNKNOWN_GRAPH.search(stderr)
+    return found[1] if found else ""

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from megtrim.core.chain.result_store import Store, made_by_another
 from megtrim.core.checks.check import Check
 from megtrim.core.checks.invocation import DEFAULT_OUT, Invocation, Options, suggest_for_keep_set
 from megtrim.core.checks.statuses import CheckStatus, ScenarioStatus
+from megtrim.core.cli.document_rows import find_row
 from megtrim.core.cli.echo import show, show_json
 from megtrim.core.cli.environment import open_processes, read_invocation
 from megtrim.core.cli.message_codes import CODE, describe_code
@@ -48,6 +50,8 @@ from megtrim.ship.release.prove import read_release
 _LISTED = 50
 _REGION = re.compile(r"[A-Za-z_]\w*(?:<.*>)?", re.ASCII)
 """What may be a tag or a region; a function may be spelled so, too."""
+_NAME = re.compile(r"[\w.:/@~]+(?:<.*>)?(?:\(.*\))?", re.ASCII)
+"""What may be in a keep set: anything else can only be of the engine's documents."""
 
 
 @examples(
@@ -58,11 +62,12 @@ _REGION = re.compile(r"[A-Za-z_]\w*(?:<.*>)?", re.ASCII)
     "megtrim explain megdnn_fp32_sgemv             a tag",
     "megtrim explain 'megdnn_fp32_sgemv<-1290123641>'",
     "megtrim explain my::session::run              a function: kept, left out, or not there",
+    "megtrim explain 'midout: 110 items written'    a line, flag or command of its documents",
     "megtrim explain --crash tombstone_04          what a crash in the field needed",
     "megtrim explain --address 0x1a2b4",
     "megtrim explain --crash tombstone_04 --release camera-1.4.tar.gz",
 )
-@click.command()
+@click.command(context_settings={"ignore_unknown_options": True})
 @common
 @json_option
 @click.option(
@@ -83,11 +88,11 @@ def explain(
 ) -> None:
     """Show which scenarios need THING, by which trace, and where it is in the engine's source.
 
-    THING is `verdict`, the code of an error, or a model, scenario, tag, region or function of the
-    committed keep set. Of any other function, you see whether the newest trim has it, by which
-    rule, and who would call one that was left out. Instead of THING, you can look up a crash,
-    either in the newest trim of the folder of results or in a release. With a release, you need
-    neither results nor configuration nor engine.
+    THING is `verdict`, the code of an error, a line, flag or command of the engine's documents, or
+    a model, scenario, tag, region or function of the committed keep set. Of any other function, you
+    see whether the newest trim has it, by which rule, and who would call one that was left out.
+    Instead of THING, you can look up a crash, either in the newest trim of the folder of results or
+    in a release. With a release, you need neither results nor configuration nor engine.
     """
     if sum(each is not None for each in (thing, crash, address)) != 1:
         msg = "expected one of THING, --crash FILE and --address 0x…"
@@ -114,6 +119,17 @@ def _explain_thing(thing: str, options: Options) -> dict[str, Any]:
             return {"code": thing, "what to do": text}
         msg = f"there is no code {thing}"
         raise InputError(msg, hint="docs/how-to/find-a-message.md lists them all")
+    row = find_row(thing)
+    if row is None:
+        return _explain_name(thing, options)
+    if _NAME.fullmatch(thing):
+        # The keep set may have the name of a region or function as well.
+        with suppress(InputError):
+            return _explain_name(thing, options)
+    return {"in the engine's documents": row.words[0], "here": row.here, "result": row.result}
+
+
+def _explain_name(thing: str, options: Options) -> dict[str, Any]:
     loaded = load_config(options.config, engine_source=options.engine)
     if thing == "verdict":
         verdict = _verdict(options.out)

@@ -46,6 +46,7 @@ _MEGTRIM = "megtrim"
 _RELEASE = "release"
 _ENGINE = "engine"
 _LIMITS = {
+    "operator": "Operators and data types that none of these models has are left out",
     "region": "Kernels that none of these runs are compiled out",
     "function": "Functions that none of these ran are left out",
     "deferred": "Functions that none of these ran are in the files `*.rest`, and missing without",
@@ -56,7 +57,12 @@ _COMPONENTS = {
     ArtifactKind.REST: "file",
 }
 """Types of CycloneDX; none is for code that another file needs."""
-_BY_LEVEL = {"region": "regions", "function": "functions", "deferred": "deferred functions"}
+_BY_LEVEL = {
+    "operator": "operators",
+    "region": "regions",
+    "function": "functions",
+    "deferred": "deferred functions",
+}
 _IN_CMAKE = f"""\
 ```cmake
 find_package({PACKAGE} REQUIRED PATHS this/folder NO_DEFAULT_PATH)

@@ -174,7 +174,7 @@ def _levels(request: TrimRequest) -> Iterator[tuple[str, str]]:
         yield _ALONE, REDUCED
         yield _WITH_REST, REDUCED
     else:
-        yield ("function" if trims_functions(config) else "region"), REDUCED
+        yield config.trim.level, REDUCED
 
 
 def _builds(scenario: Scenario, session: Session) -> Iterator[Build]:

@@ -20,6 +20,7 @@ RECORDED = config(
 )
 FUNCTION = config(model("a"), trim={"level": "function"})
 DEFERRED = config(model("a"), trim={"level": "deferred", "base": "plain"})
+OPERATOR = config({"name": "a", "file": "a.mge"}, trim={"level": "operator"})
 FUNCTION_ALONE = config(model("a"), trim={"level": "function", "base": "plain"})
 BUILDS = ("build/plain", "build/profile")
 VERIFIED = ("build/plain", "header/keepset", "reduce/reduced")
@@ -93,8 +94,24 @@ def by_id(every: tuple[Task, ...]) -> dict[str, Task]:
             "size/artifacts": ("build/plain", "reduce/reduced"),
             **END,
         }),
+        # Nothing runs before the build.
+        (OPERATOR, False, {
+            "build/plain": (),
+            "header/keepset": (),
+            "reduce/reduced": ("header/keepset",),
+            "verify/a/generated@any": VERIFIED,
+            "size/artifacts": ("build/plain", "reduce/reduced"),
+            **END,
+        }),
     ],
-    ids=["two models", "committed", "functions", "committed functions", "functions alone"],
+    ids=[
+        "two models",
+        "committed",
+        "functions",
+        "committed functions",
+        "functions alone",
+        "operators",
+    ],
 )  # fmt: skip
 def test_tasks_stand_in_order_with_what_each_needs(
     configuration: Config, committed: bool, needs: dict[str, tuple[str, ...]]

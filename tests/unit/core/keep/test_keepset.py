@@ -101,8 +101,12 @@ def test_what_cannot_be_joined(scenarios: tuple[keepset.ScenarioRecord, ...], sa
 @pytest.mark.parametrize(
     "found",
     # Where the plain build is trimmed, nothing is traced; then no run can miss a region.
-    [keep(operators=NEEDS), keep(ran("m/s@c", "main", regions=()))],
-    ids=["operators alone", "functions alone"],
+    [
+        keep(operators=NEEDS),
+        keep(scenario("m/s@c"), operators=NEEDS),
+        keep(ran("m/s@c", "main", regions=())),
+    ],
+    ids=["operators alone", "operators of a scenario", "functions alone"],
 )
 def test_without_traces_all_regions_stay(found: keepset.KeepSet) -> None:
     assert found.regions() == {}

@@ -12,6 +12,7 @@ from megtrim.libs.programs.exit_status import (
     ending,
     ending_signal,
     error_message,
+    find_unknown_graph,
 )
 from megtrim.libs.programs.telemetry import Conditions, Policy, Reading, megahertz
 
@@ -321,3 +322,11 @@ def test_lines_tell_what_was_measured() -> None:
 def test_what_no_machine_can_say_is_refused(value: Any, changes: dict[str, Any], said: str) -> None:
     with pytest.raises(ValueError, match=said):
         replace(value, **changes)
+
+
+@pytest.mark.parametrize("file", ["v8-reduced.log", "v8-reduced-trap.log"])
+def test_a_graph_that_is_not_in_the_header_is_read_from_the_log(file: str) -> None:
+    log = (Path(__file__).parents[3] / "data/logs" / file).read_text(encoding="utf-8")
+
+    assert find_unknown_graph(log) == "10003400899095033006"
+    assert find_unknown_graph("Graph (with hash x)") == ""

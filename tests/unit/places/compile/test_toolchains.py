@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from megtrim.core.build_spec import Relocations, Toolchain
-from megtrim.core.config.model import ToolchainConfig
+from megtrim.core.config.toolchain import ToolchainConfig
 from megtrim.libs.util.errors import InputError
 from megtrim.libs.util.process import ProcessRunner
 from megtrim.places.compile.toolchains import clang_linux, host, ndk, tools, zig

@@ -2,6 +2,7 @@
 
 import io
 import re
+import shlex
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path, PurePosixPath
@@ -84,7 +85,9 @@ def _named_files(loaded: LoadedConfig) -> Iterator[tuple[KeyPath, Path, _Read]]:
         for number, scenario in enumerate(model.scenarios):
             own = ("models", at, "scenarios", number)
             yield from (
-                ((*own, "inputs", name), file, _open) for name, file in scenario.inputs.items()
+                ((*own, "inputs", name), file, _open)
+                for name, file in scenario.inputs.items()
+                if file not in loaded.made
             )
             if scenario.algo_cache is not None:
                 yield (*own, "algo_cache"), scenario.algo_cache, _open
@@ -165,6 +168,8 @@ def _speaks_of(folder: str, tree: Checkout) -> bool:
 
 
 _HINT = "`megtrim model show FILE` prints what a model takes"
+_IMAGES = (".jpg", ".jpeg", ".png")
+_IMAGE_DIMENSIONS = 4
 
 
 def expect_runnable_models(loaded: LoadedConfig, engine: Project) -> tuple[str, ...]:
@@ -231,6 +236,8 @@ def _input_problems(
             yield _problem(loaded, own, found, f"one of its inputs: {has}", suggestion)
         elif file.suffix not in flags.input_suffixes:
             ends = f"a file whose name ends in {listing(flags.input_suffixes)}"
+            if file.suffix.lower() in _IMAGES:
+                ends += f"; to convert it: {_convert_image(file, taken[name])}"
             yield _problem(loaded, own, str(file), ends)
         elif file.suffix == NPY:
             variable = taken[name]
@@ -239,6 +246,23 @@ def _input_problems(
             if not header.fits(variable.dtype, variable.shape, resized=scenario.dynamic_shape):
                 expected = f"{describe_variable(variable)}, as {model.file} takes it"
                 yield _problem(loaded, own, f"{file} with {header}", expected)
+
+
+def _convert_image(file: Path, variable: Variable) -> str:
+    """Return the line that makes a tensor of an image: NCHW, numbers as they are."""
+    sides = variable.shape or ()
+    resized = ""
+    if len(sides) == _IMAGE_DIMENSIONS:
+        height = sides[2]
+        width = sides[3]
+        resized = f".resize(({width}, {height}))"
+    element = "float32" if variable.dtype in ("", "Float32") else "uint8"
+    program = (
+        "import sys, numpy as np; from PIL import Image; "
+        f"image = Image.open(sys.argv[1]).convert('RGB'){resized}; "
+        f"np.save(sys.argv[2], np.asarray(image, np.{element}).transpose(2, 0, 1)[None])"
+    )
+    return shlex.join(("python3", "-c", program, str(file), str(file.with_suffix(NPY))))
 
 
 def read_npy_header(file: Path, *, shown: str) -> npy.NpyHeader:

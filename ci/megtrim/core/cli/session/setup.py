@@ -38,6 +38,7 @@ from megtrim.core.cli.session.device_specs import (
     standing_for,
     sysroot_of,
 )
+from megtrim.core.cli.session.made_inputs import make_inputs
 from megtrim.core.cli.session.made_of import gather
 from megtrim.core.cli.session.origin import explain_refusal, is_in_git, list_untracked, read_origin
 from megtrim.core.cli.session.preflight import (
@@ -88,6 +89,7 @@ def open_session(options: Options, *, writes: bool = True, commands: bool = Fals
         expect_writable(options.out)
     console = open_console(quiet=options.quiet)
     loaded = load_config(options.config, engine_source=options.engine, quick=options.quick)
+    loaded = make_inputs(loaded)
     script = loaded.config.toolchain.kind == "ndk"
     expect_plain(options.results, "--out", script=script, hint="name another folder of results")
     if options.reached:

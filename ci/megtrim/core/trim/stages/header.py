@@ -1,10 +1,11 @@
 """Stage `header`: traces and operator JSON become the keep set and the header."""
 
 import hashlib
+from dataclasses import replace
 from pathlib import Path
 
 from megtrim.core.chain.filenames import KEEP_SET_FILE, TRACE_FILE
-from megtrim.core.chain.graph import Task, trace_task
+from megtrim.core.chain.graph import Task, trace_task, traces_regions
 from megtrim.core.chain.session import Session
 from megtrim.core.config.scenarios import Scenario, all_scenarios
 from megtrim.core.evidence.evidence import LARGEST_TRACE
@@ -25,6 +26,8 @@ def inputs(task: Task, session: Session) -> dict[str, str]:
         "layout": config.trim.layout,
         **session.services.marks.header_facts(config.trim.layout),
     }
+    if config.trim.operators == "all":
+        named["operators"] = "all"
     if config.trim.crash_ids:
         named["crash ids"] = "each region"
     if session.request.options.committed:
@@ -37,7 +40,10 @@ def inputs(task: Task, session: Session) -> dict[str, str]:
     for scenario in all_scenarios(config):
         # Equal traces of other arguments are another keep set: it says what each is bound to.
         named[f"scenario {scenario.id}"] = binding_of(scenario, session)
-        named[f"trace {scenario.id}"] = session.results.done[trace_task(scenario)].files[TRACE_FILE]
+        if traces_regions(config):
+            named[f"trace {scenario.id}"] = session.results.done[trace_task(scenario)].files[
+                TRACE_FILE
+            ]
     for model in config.models:
         for number, path in enumerate(model.strip_info):
             named[f"operators {number} of {model.name}"] = sha256_file(session.request.path(path))
@@ -64,6 +70,8 @@ def work(task: Task, session: Session, folder: Path) -> HeaderResult:
 
 def _load_keep_set(session: Session) -> tuple[KeepSet, tuple[str, ...]]:
     keep = read_committed(session.request.loaded, session.services.engine)
+    if session.request.config.trim.operators == "all":
+        keep = replace(keep, operators=None)
     known = {scenario.id for scenario in all_scenarios(session.request.config)}
     warnings = (
         f"the keep set keeps regions for {record.id}, which is not configured any more"
@@ -85,12 +93,14 @@ def _build_from_traces(session: Session) -> tuple[KeepSet, tuple[str, ...]]:
     keep = build_keep_set(
         generation=session.services.engine.identity().generation,
         scenarios=tuple(record_of(each, session, trace) for each, trace in traces),
-        operators=needs,
+        operators=needs if session.request.config.trim.operators == "listed" else None,
     )
     return keep, warnings
 
 
 def _read_trace(scenario: Scenario, session: Session) -> Trace:
+    if not traces_regions(session.request.config):
+        return Trace(regions=(), sha256=hashlib.sha256(b"").hexdigest())
     path = session.results.done[trace_task(scenario)].file(TRACE_FILE)
     data = read_bytes(path, most_bytes=LARGEST_TRACE, expected="a trace")
     return session.services.marks.traces.parse(data, source=str(path))

@@ -71,6 +71,8 @@ CONTRACT = "midout.h"
 _MODES_FROM_TRACE = 20220507
 _TITLE = "// Written by megtrim from the keep set: do not edit.\n"
 _ONCE = "#pragma once\n"
+_EVERY_REGION = "// All regions are kept, so the engine's own midout.h is read.\n"
+"""Compiler caches and Ninja see this text change; neither notices that a header was added."""
 
 
 class Layout(StrEnum):
@@ -166,6 +168,8 @@ def render(
     macros = {name: "".join(lines) for name, lines in _macros(keep, elemwise_modes).items()}
     forced = "".join(text for name, text in macros.items() if name not in own.macros)
     regions = tuple(keep.regions())
+    if not regions:
+        forced += _EVERY_REGION
     if layout is Layout.UPSTREAM and regions:
         forced += _define(_render_specialisations(regions))
     scoped: Iterable[tuple[str, str]] = ()

@@ -136,6 +136,9 @@ def pack(options: Options, asked: str | None, proofs: Path | None, per_job: int,
     if asked == "functions" and not trims_functions(config):
         msg = f"{session.request.loaded.path}: trim.level is region, so no functions are recorded"
         raise InputError(msg, hint="add trim: {level: function}")
+    if asked in ("traces", "functions") and config.trim.keeps_kernels:
+        msg = f"{session.request.loaded.path}: trim.level is operator, so nothing is recorded"
+        raise InputError(msg, hint="trim without a device job, or add trim: {level: region}")
     purpose = (
         JobPurpose.TIME
         if asked == "times"

@@ -8,7 +8,7 @@ import re
 from pathlib import Path
 
 from megtrim.core.build_spec import Relocations, Toolchain
-from megtrim.core.config.model import ToolchainConfig
+from megtrim.core.config.toolchain import ToolchainConfig
 from megtrim.libs.util.errors import InputError
 from megtrim.libs.util.process import ProcessRunner
 from megtrim.libs.util.value import Value

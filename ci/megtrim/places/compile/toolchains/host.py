@@ -3,7 +3,7 @@
 import platform
 
 from megtrim.core.build_spec import Relocations, Toolchain
-from megtrim.core.config.model import ToolchainConfig
+from megtrim.core.config.toolchain import ToolchainConfig
 from megtrim.libs.util.errors import InputError
 from megtrim.libs.util.process import ProcessRunner
 from megtrim.places.compile.toolchains import tools

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Protocol
 
 from megtrim.core.build_spec import Relocations, Toolchain
-from megtrim.core.config.model import ToolchainConfig
+from megtrim.core.config.toolchain import ToolchainConfig
 from megtrim.libs.util.errors import InputError
 from megtrim.libs.util.process import ProcessRunner
 from megtrim.places.compile.toolchains import clang_linux, host, ndk, zig

@@ -9,7 +9,7 @@ import re
 from pathlib import Path
 
 from megtrim.core.build_spec import LOADED_FROM, LOWEST_API, PACKED, Relocations, Toolchain
-from megtrim.core.config.model import ToolchainConfig
+from megtrim.core.config.toolchain import ToolchainConfig
 from megtrim.core.config.units import parse_bytes
 from megtrim.libs.util.errors import InputError
 from megtrim.libs.util.process import ProcessRunner

@@ -253,7 +253,13 @@ def test_inputs_that_a_run_can_use_pass(
 
 
 HAS = f"an input that resnet18-s.mge does not have, expected one of its inputs: {TAKES} (did you"
-KINDS = "cat.jpg, expected a file whose name ends in .json, .npy, .pgm or .ppm"
+KINDS = (
+    "cat.jpg, expected a file whose name ends in .json, .npy, .pgm or .ppm; to convert it: "
+    "python3 -c 'import sys, numpy as np; from PIL import Image; "
+    """image = Image.open(sys.argv[1]).convert('"'"'RGB'"'"').resize((64, 64)); """
+    "np.save(sys.argv[2], np.asarray(image, np.float32).transpose(2, 0, 1)[None])' "
+    "cat.jpg cat.npy"
+)
 FITS = f", expected {TAKES}, as resnet18-s.mge takes it"
 
 

@@ -266,6 +266,7 @@ CONFIG: tuple[Fact, ...] = (
     key("trim.crash_ids", True, "header/keepset", ("region",)),
     key("trim.crash_ids", True, f"header/keepset {LINKS}", ("function",)),
     key("trim.crash_ids", True, LINKS, PLAIN),
+    key("trim.operators", "all", "header/keepset"),
     key("trim.layout", "upstream", "header/keepset"),
     key("trim.minimum_size", False, "reduce/reduced", ("region",)),
     key("trim.minimum_size", False, "reduce/* functions/linked functions/*/*", ("function",)),
