@@ -9,7 +9,7 @@ PARTS = Parts(
         "cmake": "engines.cmake:CMakeProject",
         "link": "engines.link:LinkProject",
     },
-    program="engines.megengine.load_and_run.program",
+    program="engines.load_and_run.program",
     experiments="engines.megengine.experiments:EXPERIMENTS",
     verbs=(
         PartVerb(name="explain", place="ship.cli.explain:explain", after="probe"),

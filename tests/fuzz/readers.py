@@ -33,9 +33,10 @@ from megtrim.core.size.history import SIZE_FILES
 from megtrim.core.size.references.graph import count_retained
 from megtrim.core.size.references.linked_file import read_graph
 from megtrim.core.verdict.model import parse_verdict, to_json
-from megtrim.engines.megengine.models.operators import parse_operator_json
-from megtrim.engines.megengine.models.reader import parse_model
-from megtrim.engines.megengine.regions.trace import parse_trace
+from megtrim.engines.megengine.models.mge import parse_mge
+from megtrim.engines.midout.trace import parse_trace
+from megtrim.engines.models.operators import parse_operator_json
+from megtrim.engines.sample_models import SampleModels
 from megtrim.lab.evidence.bundle import parse_bundle
 from megtrim.lab.evidence.times import expect_of, parse_record
 from megtrim.libs.elf.layout import segments
@@ -59,6 +60,7 @@ from megtrim.times.counts.use import parse_blocks
 from support.crash_documents import DOCUMENTS, encode, proto_tombstone
 from support.crash_reports import LAYOUTS, list_places
 from support.history_entries import make_sizes
+from support.made_programs import LIBRARY, MAPS, STAYS, STUB_AT, tombstone
 from unit.core.functions.made_links import GNU, LLD
 from unit.core.size.made_files import LINKED, OBJECT
 from unit.core.size.references.made_programs import PROGRAM
@@ -75,7 +77,7 @@ from unit.lab.evidence.support import (
     written,
 )
 from unit.libs.elf.made_objects import archive
-from unit.ship.crashes.made_programs import LIBRARY, MAPS, STAYS, STUB_AT, numbered, tombstone
+from unit.ship.crashes.made_programs import numbered
 from unit.ship.release.examples import documents
 from unit.ship.release.examples import encode as encode_text
 
@@ -168,10 +170,11 @@ _CALLS = (
 READERS = (
     FileReader("npy", _arrays(), _npy),
     FileReader("keep set", _files(_SAMPLE / "megtrim", "*/*/*.json"), _text(parse_keep_set)),
+    FileReader("model", _files(_DATA / "models", "*.mge"), _raw(parse_mge)),
     FileReader(
-        "model",
-        (*_files(_SAMPLE / "models", "*.sample", 65_536), *_files(_DATA / "models", "*.mge")),
-        _raw(parse_model),
+        "sample model",
+        _files(_SAMPLE / "models", "*.sample", 65_536),
+        _raw(SampleModels().parse),
     ),
     FileReader("trace", _files(_DATA / "traces", "*.trace"), _raw(parse_trace)),
     FileReader(

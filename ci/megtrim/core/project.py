@@ -190,16 +190,18 @@ def find_embedded() -> Path:
     return found
 
 
-def read_any_model(path: Path) -> ModelFacts:
+def read_any_model(path: Path, *, shown: str = "", first: ModelReader | None = None) -> ModelFacts:
     """Ask each kind's reader in turn. Raises UnknownFormat where none can read it."""
     unknown: UnknownFormat | None = None
-    for reader in dict.fromkeys(kind.models for kind in find_kinds().values()):
+    readers = (first, *(kind.models for kind in find_kinds().values()))
+    for reader in dict.fromkeys(readers):
         try:
             if reader is not None:
-                return reader.read_model(path)
+                return reader.read_model(path, shown=shown)
         except UnknownFormat as error:
             unknown = unknown or error
-    raise unknown or UnknownFormat(f"{path} cannot be read: no engine of this copy has models")
+    msg = f"{shown or path} cannot be read: no engine of this copy has models"
+    raise unknown or UnknownFormat(msg)
 
 
 def find_library(
