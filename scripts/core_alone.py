@@ -77,8 +77,8 @@ def list_tests(tree: Path) -> tuple[list[str], list[str]]:
         path = modules[name]
         return frozenset(find_imports(path.read_text(encoding="utf-8")))
 
-    alone = []
-    left = []
+    alone: list[str] = []
+    left: list[str] = []
     paths = (path for room in _TESTED for path in (tree / "tests/unit" / room).rglob("test_*.py"))
     for path in sorted(paths):
         name = ".".join(path.relative_to(tree / "tests").with_suffix("").parts)
