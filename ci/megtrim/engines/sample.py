@@ -15,12 +15,14 @@ from megtrim.core.build_spec import (
     Toolchain,
     Variant,
 )
+from megtrim.core.keep.operators import OperatorCode
 from megtrim.core.project import ModelReader, Project
 from megtrim.engines.load_and_run import dialects
 from megtrim.engines.load_and_run.dialects import Dialect
 from megtrim.engines.load_and_run.program import LoadAndRun
 from megtrim.engines.midout.header import CONTRACT
 from megtrim.engines.midout.marks import Midout
+from megtrim.engines.models.operators import OPERATOR_CODE
 from megtrim.engines.options import OWN_OPTIONS, forced_off
 from megtrim.engines.sample_models import SampleModels
 from megtrim.engines.source_texts import SourceTexts
@@ -49,6 +51,7 @@ class SampleEngine(Project):
     title = "the sample engine"
     model_format = "sample"
     models: ModelReader | None = SampleModels()
+    operator_code: OperatorCode | None = OPERATOR_CODE
     own_options: Mapping[str, str] = OWN_OPTIONS
     kept: tuple[str, ...] = ("sample::fail", "sample::log_line")
     kernels: tuple[str, ...] = ("src/kernels",)

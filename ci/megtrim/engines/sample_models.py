@@ -28,6 +28,9 @@ T = TypeVar("T")
 
 
 class SampleModels(ModelFiles):
+    def is_own(self, head: bytes) -> bool:
+        return head.startswith(MAGIC)
+
     def parse(self, data: bytes, *, source: str) -> ModelFacts:
         expect_content(data, source=source)
         if not data.startswith(MAGIC):

@@ -21,6 +21,7 @@ from megtrim.core.build_spec import (
     Toolchain,
     Variant,
 )
+from megtrim.core.keep.operators import OperatorCode
 from megtrim.core.project import ModelReader, Project
 from megtrim.engines.load_and_run.dialects import Dialect
 from megtrim.engines.load_and_run.program import LoadAndRun
@@ -35,6 +36,7 @@ from megtrim.engines.megengine.generations import (
 from megtrim.engines.megengine.models.reader import MgeModels
 from megtrim.engines.midout.header import CONTRACT
 from megtrim.engines.midout.marks import Midout
+from megtrim.engines.models.operators import OPERATOR_CODE
 from megtrim.engines.options import OWN_OPTIONS, forced_off
 from megtrim.engines.source_texts import SourceTexts
 from megtrim.libs.util.errors import InputError
@@ -218,6 +220,7 @@ class MegEngine(Project):
     clone = "git clone https://github.com/MegEngine/MegEngine"
     model_format = "mge"
     models: ModelReader | None = MgeModels()
+    operator_code: OperatorCode | None = OPERATOR_CODE
     own_options: Mapping[str, str] = OWN_OPTIONS
     kept: tuple[str, ...] = _KEPT
     kernels: tuple[str, ...] = _KERNELS

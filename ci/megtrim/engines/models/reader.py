@@ -24,6 +24,10 @@ FETCH_AGAIN = "fetch or dump the model again"
 
 class ModelFiles(ABC):
     @abstractmethod
+    def is_own(self, head: bytes) -> bool:
+        """Tell by the first bytes of a file whether no other reader can read it."""
+
+    @abstractmethod
     def parse(self, data: bytes, *, source: str) -> ModelFacts:
         """Raises InputError for anything but an intact model."""
 

@@ -139,11 +139,10 @@ def _read_contents(session: Session, *, draft: bool = False) -> ReleaseContents:
         for path, commit in checkout.submodules.items()
     )
     reader = session.services.engine.models
-    graphs = dict.fromkeys(models, "")
-    if reader is not None:
-        graphs = {
-            name: reader.digest_model_graph(files[name], models[name]) or "" for name in models
-        }
+    graphs = {
+        name: reader.digest_model_graph(files[name], sha256) if reader else None
+        for name, sha256 in models.items()
+    }
     keep_set = session.results.done[keep_task(loaded.config)]
     elsewhere = []
     if draft:
@@ -152,7 +151,7 @@ def _read_contents(session: Session, *, draft: bool = False) -> ReleaseContents:
         verdict,
         artifacts=artifacts,
         models=models,
-        graphs=graphs,
+        graphs={name: graph or "" for name, graph in graphs.items()},
         third_parties=third_parties,
         keep_set_sha256=keep_set.files[KEEP_SET_FILE],
         configuration_sha256=loaded.sha256,

@@ -14,6 +14,9 @@ _HEAD_BYTES = 64
 
 
 class MgeModels(ModelFiles):
+    def is_own(self, head: bytes) -> bool:
+        return is_mge(head)
+
     def parse(self, data: bytes, *, source: str) -> ModelFacts:
         expect_content(data, source=source)
         return parse_mge(data, source=source)
