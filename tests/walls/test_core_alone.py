@@ -44,5 +44,5 @@ def test_lines_of_parts_go_and_others_stay() -> None:
 def test_few_tests_of_the_core_import_a_part() -> None:
     alone, left = core_alone.list_tests(ROOT)
 
-    assert len(alone) > 130
-    assert {path.removeprefix("tests/unit/") for path in left} == WITH_PARTS
+    assert len(alone) > 115
+    assert {path.removeprefix("tests/unit/") for path in left} == WITH_PARTS | {*core_alone.ASKING}
