@@ -27,6 +27,7 @@ ACTING = (
     "core/project",
     "engines/cmake",
     "engines/link",
+    "engines/ncnn",
     "engines/sample",
     "engines/megengine/engine",
     "engines/megengine/generations",
