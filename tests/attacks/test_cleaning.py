@@ -62,7 +62,9 @@ def project(shell: Shell) -> Path:
 
 def expect_refused(shell: Shell, *words: str) -> None:
     before = read(shell.folder)
-    shell(*words).expect(2, "that megtrim did not make, so it is left alone", "move it elsewhere")
+    shell(*words).expect(
+        2, "that megtrim did not make, so megtrim does not touch it", "move it elsewhere"
+    )
     after = read(shell.folder)
     assert {name: after.get(name) for name in before} == before
 

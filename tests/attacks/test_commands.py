@@ -74,7 +74,7 @@ def run(tmp_path: Path) -> Run:
 
 
 def compare(seen: RunResult, *vary: str) -> OutputComparison:
-    return compare_outputs(seen, seen, EXACT, FileJudge(vary))
+    return compare_outputs(seen.outputs, seen.outputs, EXACT, FileJudge(vary))
 
 
 def test_a_file_of_a_command_is_a_device(tmp_path: Path) -> None:

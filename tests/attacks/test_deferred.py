@@ -16,11 +16,13 @@ import pytest
 
 from integration.links import TRAPPED, Lease, lease
 from megtrim.core.build_spec import PACKED, REST_SUFFIX, LinkSpec, Relocations
+from megtrim.core.cli.probe import expect_recordable
 from megtrim.core.functions import cutter, rest
 from megtrim.core.functions.runtime_lines import REASONS, RuntimeLine
 from megtrim.core.trim.builds.size_options import WITH_LLD
 from megtrim.libs.elf.layout import LOADED, WITH_BUILD_ID, parse_build_id
 from megtrim.libs.elf.symbol_table import read_table
+from megtrim.libs.util.errors import InputError
 from megtrim.libs.util.process import Command, CompletedCommand, ProcessRunner
 from megtrim.ship.crashes.program import TrimmedProgram
 from megtrim.ship.crashes.reached import parse_record, price
@@ -535,10 +537,10 @@ def test_a_forged_record_is_given_back(place: Place) -> None:
     place.run("all", MEGTRIM_REACHED=str(record))
     data = record.read_bytes()
     stays = next(each for each in program.table.functions if each.name == "main")
-    last = data[-50:]
+    last = data[-59:]
     forged = (
         b"0" * 40 + last[40:],
-        last[:-9] + f"{int(last[-9:], 16) + 4:08x}\n".encode(),
+        last[:41] + f"{int(last[41:49], 16) + 4:08x}\n".encode(),
         last[:41] + f"{stays.address:08x}\n".encode(),
         last[:-3],
         b"\x1b]0;" + last,
@@ -549,6 +551,52 @@ def test_a_forged_record_is_given_back(place: Place) -> None:
         found = price(parse_record(data + each, source="record"), [program])
         assert len(found.prices) == 3
         assert [*found.passed_over.values()] == [["record:4"]]
+
+
+@pytest.mark.chain
+def test_a_forged_caller_is_given_back(place: Place) -> None:
+    record = place.folder / "record"
+    place.run("all", MEGTRIM_REACHED=str(record))
+    lines = record.read_bytes().splitlines()
+    at = lines[0][41:49]
+
+    def read(back: bytes) -> list[str]:
+        data = b"\n".join((lines[0][:50] + back, *lines[1:]))
+        found = price(parse_record(data, source="record"), [place.cut.trimmed])
+        assert len(found.prices) == 3
+        return [each.caller for each in found.groups]
+
+    assert read(lines[0][50:]) == ["main"]
+    assert sorted(read(f"{int(at, 16) + 1:08x}".encode())) == ["later_one", "main"]
+    assert "code that has no name" in read(b"f" * 16)
+    assert "code of another file" in read(b"0" * 8)
+
+
+@pytest.mark.chain
+def test_a_forged_run_is_given_back(place: Place) -> None:
+    record = place.folder / "record"
+    place.run("all", MEGTRIM_REACHED=str(record))
+    for forged in (b"run: \x1b]0;a\n", b"run: " + b"a" * 5000 + b"\n"):
+        data = forged + record.read_bytes()
+        found = price(parse_record(data, source="record"), [place.cut.trimmed])
+        assert [each.runs for each in found.groups] == [("",)]
+        assert [*found.passed_over.values()] == [["record:1"]]
+
+
+@pytest.mark.parametrize("kind", ["link", "folder", "pipe"])
+def test_a_run_is_recorded_into_something_else(kind: str, tmp_path: Path) -> None:
+    record = tmp_path / "record"
+    target = tmp_path / "key"
+    target.write_bytes(b"secret")
+    if kind == "link":
+        record.symlink_to(target)
+    elif kind == "folder":
+        record.mkdir()
+    else:
+        os.mkfifo(record)
+    with pytest.raises(InputError, match="expected a new file or a record"):
+        expect_recordable(record)
+    assert target.read_bytes() == b"secret"
 
 
 @pytest.mark.chain

@@ -40,6 +40,7 @@ from megtrim.engines.ncnn import parse_param
 from megtrim.engines.sample_models import SampleModels
 from megtrim.lab.evidence.bundle import parse_bundle
 from megtrim.lab.evidence.times import expect_of, parse_record
+from megtrim.libs.elf.block_map import parse_block_map
 from megtrim.libs.elf.layout import segments
 from megtrim.libs.elf.needed_libraries import find_cxx_runtime
 from megtrim.libs.elf.pages import find_misfit
@@ -78,6 +79,7 @@ from unit.lab.evidence.support import (
     written,
 )
 from unit.libs.elf.made_objects import archive
+from unit.libs.elf.test_block_map import MAPPED
 from unit.ship.crashes.made_programs import numbered
 from unit.ship.release.examples import documents
 from unit.ship.release.examples import encode as encode_text
@@ -204,6 +206,7 @@ READERS = (
     FileReader("sections", (OBJECT, LINKED), _raw(parse_elf)),
     FileReader("segments", (LINKED, PROGRAM), _raw(segments)),
     FileReader("functions", (LINKED, PROGRAM), _raw(parse_table)),
+    FileReader("map of blocks", (MAPPED,), _raw(parse_block_map)),
     FileReader("C++ runtime", (LINKED, PROGRAM), _raw(find_cxx_runtime)),
     FileReader("pages", (LINKED, PROGRAM), _raw(partial(find_misfit, page_bytes=4096))),
     FileReader("references of a linked file", (PROGRAM, LINKED), _read_references),

@@ -50,9 +50,11 @@ def test_each_toolchain_defers_functions(kind: str, tmp_path: Path) -> None:
     assert b"own text" not in made.first
     assert whole["throw"] == "caught later 2\n"
     assert whole["threads"] == "threads 144\n"
-    assert {id_ for id_, _ in reached} == {parse_build_id(made.first)}
-    names = [each.name for _, address in reached for each in table.at(int(address, 16))]
+    assert {each[0] for each in reached} == {parse_build_id(made.first)}
+    names = [each.name for _, at, _ in reached for each in table.at(int(at, 16))]
     assert names == ["later_one", "later_far", "later_last"]
+    callers = [each.name for *_, back in reached for each in table.at(int(back, 16) - 1)]
+    assert callers == ["main"] * 3
 
 
 @pytest.mark.clang
@@ -159,13 +161,53 @@ def test_the_crash_of_a_missing_rest_is_looked_up(trimmed: Project, tmp_path: Pa
 
 
 @pytest.mark.chain
-def test_a_probe_runs_without_the_rest_and_with_it(trimmed: Project) -> None:
+def test_a_probe_runs_without_the_rest_and_with_it(trimmed: Project, tmp_path: Path) -> None:
+    record = tmp_path / "record"
     model = str(trimmed.folder / f"engine/models/{OTHER}.sample")
     works = trimmed.expect("probe", model, "--", "--cpu", "--iter", "1").stdout
+
+    said = trimmed.expect("probe", model, "--record", str(record), "--", "--cpu", "--iter", "1")
 
     assert works.startswith(
         "pass: it ran to its end with its companion file; without, it trapped: the func"
     )
+    named, *lines = record.read_text().splitlines()
+    assert named == f"run: {model} --cpu --iter 1"
+    assert f"called {len(lines)} deferred functions: {record}" in said.stdout
+
+
+@pytest.mark.chain
+def test_a_crash_becomes_a_release_that_is_proven(trimmed: Project, tmp_path: Path) -> None:
+    """The function of the report stays, and nothing else of the project has changed."""
+    release = tmp_path / "1.4"
+    patched = tmp_path / "1.4.1.tar.gz"
+    trimmed.expect("release build", str(release))
+    program = release / "bin/load_and_run"
+    (release / f"bin/load_and_run{REST_SUFFIX}").rename(tmp_path / "rest")
+    model = trimmed.folder / f"engine/models/{OTHER}.sample"
+    ended = run(str(program), str(model), "--cpu", "--iter", "1")
+    (tmp_path / "rest").rename(release / f"bin/load_and_run{REST_SUFFIX}")
+    at = re.search(r"the code at 0x([0-9a-f]+)", ended.stderr)
+    assert at is not None, ended.stderr
+    crash = tmp_path / "tombstone"
+    crash.write_text(_tombstone(program.read_bytes(), int(at[1], 16)), encoding="utf-8")
+
+    words = ("--crash", str(crash), "--release", str(release))
+    made = trimmed.expect("release patch", str(patched), *words)
+    verified = run_megtrim("release", "verify", str(patched), cwd=tmp_path)
+    again = run_megtrim("explain", *words[:2], "--release", str(patched), cwd=tmp_path)
+    trimmed.change(trim={"level": "deferred", "base": "plain", "keep": ["of_another"]})
+    other = trimmed.run("release patch", str(tmp_path / "other"), *words)
+    trimmed.change(trim={"level": "deferred", "base": "plain"})
+
+    missing = re.search(r"^trimming left out (.*) of load_and_run$", made.stdout, re.MULTILINE)
+    assert missing is not None, made.stdout
+    assert verified.rc == 0, verified.stderr
+    assert f"patched after a crash, and keeps: {missing[1]}\n" in verified.stdout
+    assert "these results cannot tell" in again.stdout  # that crash was of the release before
+    assert other.rc == 2
+    assert "is not the configuration that" in other.stderr
+    assert not (tmp_path / "other").exists()
 
 
 INSTALLS = """\

@@ -1,8 +1,10 @@
 """A project that Make builds: recorded, trimmed as a program and as a shared object, and run."""
 
+import json
 import shutil
 import signal
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -19,9 +21,11 @@ FILES = {
 CFLAGS = -O2 -fPIC -std=c99 -D_XOPEN_SOURCE=700
 LDLIBS = -lm
 
-all: alone draw
+all: alone draw taken
 alone: main.c libshapes.a
 \t$(CC) $(CFLAGS) $^ $(LDLIBS) -o $@
+taken: main.c libshapes.a
+	$(CC) $(CFLAGS) -DTAKEN $^ $(LDLIBS) -o $@
 draw: main.o libshapes.so.1
 \t$(CC) $^ $(LDLIBS) -o $@
 libshapes.so.1: shapes.o
@@ -31,15 +35,21 @@ libshapes.a: shapes.o
 \t$(AR) rcsT $@ $^
 """,
     "main.c": """\
+#include <dlfcn.h>
 #include <math.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 double area(const char *name, double side);
 static void give_up(int number) { _Exit(number); }
+typedef void (*handler)(int);
 int main(int argc, char **argv) {
   if (argc != 2) return 3;
-  signal(SIGSEGV, give_up);
+  handler (*install)(int, handler) = signal;
+#ifdef TAKEN
+  *(void **)&install = dlsym(dlopen(0, RTLD_NOW), "signal");
+#endif
+  install(SIGSEGV, give_up);
   printf("%s %.3f\\n", argv[1], sqrt(area(argv[1], 3)));
   return 0;
 }
@@ -66,13 +76,22 @@ class Shapes:
         write(folder / "source", FILES)
 
     def trim(self, level: str, **keys: object) -> None:
+        ended = self.try_to_trim(level, **keys)
+        assert ended.rc == 0, ended.stderr
+
+    def try_to_trim(self, level: str, **keys: object) -> CompletedCommand:
         config = self.project.read()
         config["trim"] = {"level": level}
         if keys:
             config["trim"]["exports"] = ["@applications"]
         config["scenarios"] = [{"name": "square", "args": ["square"], **keys}]
         self.project.write(config)
-        self.project.expect("trim")
+        return self.project.run("trim")
+
+    def read_verdict(self) -> dict[str, Any]:
+        text = (self.project.out / "final/verdict.json").read_text(encoding="utf-8")
+        verdict: dict[str, Any] = json.loads(text)
+        return verdict
 
     def run(self, program: str, shape: str) -> CompletedCommand:
         """Run what ships, with nothing next to it but what ships with it."""
@@ -102,7 +121,7 @@ def test_a_target_is_chosen(shapes: Shapes) -> None:
     ended = record(shapes, "")
 
     assert (ended.rc, shapes.project.config.exists()) == (2, False)
-    assert "`make -j2 CC=gcc` linked alone, draw, libshapes.so.1" in ended.stderr
+    assert "`make -j2 CC=gcc` linked alone, draw, libshapes.so.1, taken" in ended.stderr
     assert sorted(each.name for each in (shapes.project.folder / "source").iterdir()) == sorted(
         FILES
     )
@@ -117,6 +136,12 @@ def test_a_program_moves_what_it_does_not_need(shapes: Shapes) -> None:
     assert yaml.safe_load(written)["engine"]["compiler"] == "gcc"
     shapes.trim("deferred")
 
+    (check,) = [each for each in shapes.read_verdict()["checks"] if each["kind"] == "deferral"]
+    assert check["status"] == "pass"
+    assert check["text"] == (
+        "alone: square@any ran with 2 functions of its own called from the companion file, "
+        "2 of them seen; outputs equal to the last bit (1 output, 13 bytes)"
+    )
     listed = shapes.project.folder.rglob("megtrim/keepset/**/*.json")
     kept = "".join(path.read_text(encoding="utf-8") for path in listed)
     assert '"square"' in kept
@@ -125,6 +150,28 @@ def test_a_program_moves_what_it_does_not_need(shapes: Shapes) -> None:
     circle = shapes.run("alone", "circle")
     assert (circle.rc, circle.stdout) == (0, "circle 5.317\n")
     assert "a circle of 3" in circle.stderr
+
+
+def test_a_program_that_takes_the_signal_away_is_no_pass(shapes: Shapes) -> None:
+    """Each scenario passes, for none calls what is deferred; all else would end the program."""
+    ended = record(shapes, "taken")
+    assert ended.rc == 0, ended.stderr
+    ended = shapes.try_to_trim("deferred")
+
+    assert ended.rc == 1
+    assert "taken: deferred functions do not work in it: square@any passes as it ships" in (
+        ended.stderr
+    )
+    verdict = shapes.read_verdict()
+    assert {each["kind"]: each["status"] for each in verdict["checks"]} == {
+        "build": "pass",
+        "header": "pass",
+        "keep-set": "pass",
+        "reduce": "pass",
+        "trap": "pass",
+        "parity": "pass",
+        "deferral": "fail",
+    }
 
 
 def test_a_shared_object_traps_without_what_it_does_not_need(shapes: Shapes) -> None:

@@ -58,6 +58,8 @@ ACTING = (
     "times/measuring/*",
     "times/outcomes",
     "times/neighbours/requests",
+    "core/proof/deferral",
+    "core/proof/own_tests",
     "core/proof/scenario_results",
     "core/proof/trap_diagnosis",
     "core/proof/verification",
@@ -161,6 +163,8 @@ FOUND_IN = {
         "core/cli/main.py",
         # A program of its own, which a build starts in place of its compiler.
         "places/compile/projects/recorded/wrapper.py",
+        # Another one, which runs a test and ends as it does.
+        "places/compile/projects/watcher.py",
         "virtual_phone/system/boot.py",
     },
     # The environment is read once, at the edge, into a value.

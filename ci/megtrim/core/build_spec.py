@@ -41,6 +41,8 @@ class Link(StrEnum):
     PROBED = "probed"
     """The program itself records which functions run."""
     SHIPPED = "shipped"
+    DEFERRING = "deferring"
+    """Like the shipped one, but functions that run are deferred as well."""
     NAMED = "named"
     """Names the function that a trap replaced."""
     REFERENCED = "referenced"

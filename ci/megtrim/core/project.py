@@ -16,6 +16,7 @@ from megtrim.core.build_spec import (
     Toolchain,
     Variant,
 )
+from megtrim.core.config.load import LoadedConfig
 from megtrim.core.config.model import EngineConfig
 from megtrim.core.keep.marks import RegionMarks
 from megtrim.core.keep.operators import OperatorCode, OperatorNeeds
@@ -204,7 +205,7 @@ def find_embedded() -> Path:
     trees = (kind.find_embedded() for kind in find_kinds().values())
     found = next((tree for tree in trees if tree is not None), None)
     if found is None:
-        msg = "this copy of megtrim has no engine of its own"
+        msg = "this copy of megtrim has no engine in it"
         raise InputError(msg, hint="name one as engine.source")
     return found
 
@@ -231,6 +232,18 @@ def read_any_model(path: Path, *, shown: str = "", first: ModelReader | None = N
         except UnknownFormat as error:
             unknown.append(error)
     raise unknown[0]
+
+
+def find_operators(project: Project, loaded: LoadedConfig) -> OperatorNeeds | None:
+    """Return those of the models, where they are facts for prices and comparisons alone: an engine
+    with marks has a header made of them, and a keep set of it without a header keeps them all.
+    """
+    models = loaded.config.models
+    if project.models is None or project.marks is not None or not models:
+        return None
+    named = [(each.name, each.file, each.strip_info) for each in models]
+    needs, _warnings = project.models.gather_needs(named, folder=loaded.folder)
+    return needs
 
 
 def find_library(

@@ -56,6 +56,7 @@ _RESULT_TYPES: Mapping[Stage, Callable[[Task], type[StageResult]]] = {
     Stage.PROFILE: profile.result_type,
     Stage.REDUCE: reduce.result_type,
     Stage.FUNCTIONS: functions.result_type,
+    Stage.VERIFY: verify.result_type,
 }
 """Of stages with results of several types."""
 OTHER_VERSION = "another version of megtrim made its last result"

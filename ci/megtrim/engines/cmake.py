@@ -51,7 +51,7 @@ class CMakeProject(Project):
         for folder in asked.include:
             if not self._has_folder(folder.as_posix()):
                 msg = f"{self.checkout.root} has no folder {folder}, which engine.include names"
-                raise InputError(msg, hint="name a folder in engine.source that holds headers")
+                raise InputError(msg, hint="name a folder in engine.source that contains headers")
         self._asked = asked
 
     @classmethod

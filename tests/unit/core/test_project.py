@@ -120,7 +120,7 @@ def test_what_a_project_has_not_is_not_asked(
 
 @pytest.mark.usefixtures("bare")
 def test_what_no_kind_has_is_named(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="no engine of its own"):
+    with pytest.raises(InputError, match="has no engine in it"):
         find_embedded()
     with pytest.raises(UnknownFormat, match=r"m\.mge cannot be read: no engine"):
         read_any_model(tmp_path / "m.mge")

@@ -6,11 +6,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from megtrim.core.build_spec import Linkage
+from megtrim.core.config.load import load_config
 from megtrim.core.config.model import EngineConfig
 from megtrim.core.keep.operators import strip_version
 from megtrim.core.model_facts import ModelFacts, Variable
-from megtrim.core.project import read_any_model
+from megtrim.core.project import find_kind, find_operators, read_any_model
+from megtrim.engines.cmake import CMakeProject
 from megtrim.engines.ncnn import Ncnn, ParamReader, parse_param
+from megtrim.engines.sample import find_embedded_source
 from megtrim.libs.util.errors import InputError
 from megtrim.libs.util.process import ProcessRunner
 from unit.places.compile.projects.support import TOOLCHAIN
@@ -23,6 +26,15 @@ Convolution  conv1  1 1 data c 0=64 1=3 6=1728
 Split        split  1 2 c c0 c1
 Concat       concat 3 1 c0 c1 state cat
 Softmax      prob   1 1 cat output 0=0 1="a text"
+"""
+CONFIG = """\
+version: 1
+engine: {kind: ncnn, source: src, target: libncnn.a}
+applications: [{name: app, source: app}]
+models:
+- name: a
+  file: a.param
+  scenarios: [{name: s, application: app, args: ["{model}", "{outputs}/o"]}]
 """
 
 
@@ -111,6 +123,24 @@ def test_its_layers_are_what_models_need(tmp_path: Path) -> None:
 
     assert needs.operators == (("Input", ("a", "b")), ("ReLU", ("a",)), ("Sigmoid", ("b",)))
     assert (needs.hashes, warnings) == ((), ())
+
+
+def test_prices_know_the_layers_of_its_models(tmp_path: Path) -> None:
+    """A keep set of its plain build has them; MegEngine's, without a header, keeps them all."""
+    project = open_project(tmp_path / "src")
+    (tmp_path / "a.param").write_text("7767517\n1 1\nInput data 0 1 data\n", encoding="utf-8")
+    (tmp_path / "app").mkdir()
+    (tmp_path / "app" / "CMakeLists.txt").touch()
+    (tmp_path / "megtrim.yaml").write_text(CONFIG, encoding="utf-8")
+    loaded = load_config(tmp_path / "megtrim.yaml")
+
+    needs = find_operators(project, loaded)
+
+    assert needs is not None
+    assert needs.operators == (("Input", ("a",)),)
+    sample = find_kind("sample")(find_embedded_source(), ProcessRunner({}))
+    assert find_operators(sample, loaded) is None
+    assert find_operators(CMakeProject(tmp_path / "src", ProcessRunner({})), loaded) is None
 
 
 def test_any_model_is_read_by_who_knows_it(tmp_path: Path) -> None:

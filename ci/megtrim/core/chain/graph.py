@@ -73,6 +73,10 @@ REDUCED = f"{Stage.REDUCE}/{Variant.REDUCED}"
 BASE = f"{Stage.BUILD}/{Variant.BASE}"
 """The plain build of an earlier commit, among the results; no task makes it, nor the next one."""
 BASE_REDUCED = f"{Stage.REDUCE}/{Variant.BASE}"
+DEFERRAL = f"{Stage.VERIFY}/deferral"
+"""Functions that a scenario runs, called from the program's rest."""
+TESTS = f"{Stage.VERIFY}/tests"
+"""The project's own tests, with the trimmed file in the place of the plain one."""
 SIZE = f"{Stage.SIZE}/artifacts"
 VERDICT = f"{Stage.VERDICT}/verdict"
 REPORT = f"{Stage.REPORT}/report"
@@ -120,6 +124,11 @@ def tasks(config: Config, *, committed: bool = False, neighbours: bool = False) 
     if trims_functions(config):
         ordered += _functions(config, committed=committed)
     ordered += [_verify(scenario, config) for scenario in every]
+    if defers_functions(config):
+        ordered.append(_deferral(config))
+    if config.tests is not None:
+        name = task_name(TESTS)
+        ordered.append(Task(stage=Stage.VERIFY, name=name, needs=(base_task(config), REDUCED)))
     if neighbours:
         ordered += [_neighbours(each, config) for each in every if each.model is not None]
     ordered += counts
@@ -213,6 +222,12 @@ def _searches(scenario: Scenario) -> Iterator[Task]:
     if scenario.searches:
         name = scenario.id + SEARCH_SUFFIX
         yield Task(stage=Stage.PROFILE, name=name, needs=(PLAIN,), scenario=scenario)
+
+
+def _deferral(config: Config) -> Task:
+    needs = (base_task(config), LINKED, FUNCTIONS, REDUCED)
+    wants = tuple(verify_task(scenario) for scenario in all_scenarios(config))
+    return Task(stage=Stage.VERIFY, name=task_name(DEFERRAL), needs=needs, wants=wants)
 
 
 def _neighbours(scenario: Scenario, config: Config) -> Task:

@@ -133,14 +133,14 @@ class StageFolder(Value):
 
     def result_as(self, kind: type[Result]) -> Result:
         if not isinstance(self.result, kind):
-            msg = f"{self.path} holds a {type(self.result).__name__}, not a {kind.__name__}"
+            msg = f"{self.path} contains a {type(self.result).__name__}, not a {kind.__name__}"
             raise TypeError(msg)
         return self.result
 
     def file(self, name: str) -> Path:
         """Raises InfrastructureFailure where the file does not hold what its stage wrote."""
         if name not in self.files:
-            msg = f"{self.path} holds no {name}"
+            msg = f"{self.path} has no {name}"
             raise KeyError(msg)
         path = self.path / name
         known = self.known.get(name)
@@ -437,7 +437,7 @@ def _run_producer(produce: Callable[[Path], Result], path: Path) -> Result:
 
 def _expect_there(path: Path) -> None:
     if not path.is_dir():
-        msg = f"{path} is gone: the folder of results was removed or unmounted meanwhile"
+        msg = f"{path} does not exist any more: the folder of results was removed or unmounted"
         raise InfrastructureFailure(
             msg, hint="do not change it while megtrim works, and run it again"
         )

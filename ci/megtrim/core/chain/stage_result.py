@@ -28,6 +28,6 @@ def parse_result(kind: type[Result], data: Mapping[str, Any]) -> Result:
     """Raises InputError that names the first wrong entry and what was expected there."""
     result: Result = decode(kind, data, "")
     if dump_result(result) != data:  # a day that is written in another way, say
-        msg = f"result: found another spelling, expected what {kind.__name__} holds"
+        msg = f"result: found another spelling, expected the fields of {kind.__name__}"
         raise InputError(msg)
     return result

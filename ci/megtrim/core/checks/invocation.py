@@ -59,6 +59,8 @@ class Options(Value):
     recompile: bool = False
     reached: tuple[Path, ...] = ()
     """What programs recorded in the field: those functions stay."""
+    kept: tuple[str, ...] = ()
+    """Patterns of functions that stay besides those of the configuration: what a patch keeps."""
     of_release: Path | None = None
     """The release that a crash is of; None: it is of the results."""
     of_releases: tuple[Path, ...] = ()

@@ -34,9 +34,11 @@ class CheckKind(StrEnum):
     HEADER = "header"
     KEEP_SET = "keep-set"
     REDUCE = "reduce"
+    DEFERRAL = "deferral"
     PAGES = "pages"
     TRAP = "trap"
     PARITY = "parity"
+    TESTS = "tests"
     ENGINE = "engine"
     DEVICE = "device"
     COVERAGE = "coverage"
@@ -154,7 +156,7 @@ def _signs_of_nothing(outputs: Sequence[Any]) -> Iterator[str]:
         yield "it holds no output"
     for name, times in sorted(Counter(output.name for output in outputs).items()):
         if times > 1:
-            yield f"output {name} stands there {times} times"
+            yield f"output {name} occurs {times} times"
     for output in outputs:
         if output.size_bytes == 0:
             yield f"output {output.name} is empty"

@@ -1,6 +1,7 @@
 """``megtrim probe``: any run on the reduced build, and an explanation if it fails."""
 
 import json
+import shlex
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
@@ -22,11 +23,12 @@ from megtrim.core.chain.session import Services, Session, binary
 from megtrim.core.checks.invocation import Invocation, Options, suggest_for_probe
 from megtrim.core.checks.statuses import ScenarioStatus
 from megtrim.core.cli.echo import show
-from megtrim.core.cli.options import examples, json_option, running
+from megtrim.core.cli.options import PATH, examples, json_option, running
 from megtrim.core.cli.session.setup import describe, open_session
 from megtrim.core.config.model import Config
 from megtrim.core.config.problems import listing, suggest
 from megtrim.core.config.scenarios import all_scenarios
+from megtrim.core.functions.record_lines import MAX_RUN_CHARACTERS, RUN_MARK
 from megtrim.core.keep.keepset import KeepSet
 from megtrim.core.keep.keepset_files import read_keep_set
 from megtrim.core.keep.operators import strip_version
@@ -44,10 +46,14 @@ from megtrim.core.trim.runs.execution import RunResult, RunSpec, run_on
 from megtrim.libs.programs.application_arguments import INPUT, MODEL, OUTPUTS, THREADS, names_in
 from megtrim.libs.programs.exit_status import ProgramRun, RunOutcome, ending
 from megtrim.libs.util.errors import EXIT_PASS, InputError, ProductFailure, worst_exit_code
+from megtrim.libs.util.files import append_lines
 from megtrim.libs.util.value import Value
+from megtrim.libs.util.wording import count, make_printable
 from megtrim.places.devices.retry import run_with_retries
 
 _TIMEOUT_S = 600.0
+_RECORDED = "reached.txt"
+_RECORD_VARIABLE = "MEGTRIM_REACHED"
 
 
 class ProbeRequest(Value):
@@ -74,6 +80,7 @@ def _read_inputs(
     "megtrim probe models/other.mge -- --cpu --enable-nchw44",
     "megtrim probe resnet50 --input data=inputs/cat.npy -- --cpu --iter 3",
     "megtrim probe resnet50 --application classify -- {model} --top 5",
+    "megtrim probe resnet50 --record gaps.txt -- --cpu --iter 3",
 )
 @click.command()
 @running
@@ -89,12 +96,20 @@ def _read_inputs(
 @click.option(
     "--application", metavar="NAME", help="Application to run, instead of the engine's program."
 )
+@click.option(
+    "--record",
+    type=PATH,
+    metavar="FILE",
+    help="Run it with its companion file, and append the deferred functions that it calls to FILE, "
+    "for `megtrim trim --reached FILE`.",
+)
 @click.argument("model")
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED, metavar="-- ARGUMENT...")
 def probe(
     options: Options,
     inputs: dict[str, Path],
     application: str | None,
+    record: Path | None,
     model: str,
     arguments: tuple[str, ...],
 ) -> int:
@@ -103,10 +118,18 @@ def probe(
     MODEL is the name of a model in the configuration, or a file; without models, it is a program.
     The run need not be a scenario. If it traps, the missing regions or functions are named, and the
     exit status is 1.
+
+    With --record, it runs once, to its end, and FILE gets its command line and every deferred
+    function that it calls. Repeat this with other runs and the same FILE to find all gaps at once.
     """
+    if record is not None:
+        expect_recordable(record)
     wanted = ProbeRequest(model=model, inputs=inputs, arguments=arguments, application=application)
     session = open_session(options, commands=True)
     spec = _make_spec(wanted, session)
+    if record is not None and not defers_functions(session.request.config):
+        msg = "--record: no functions are deferred, so none can be recorded"
+        raise InputError(msg, hint="leave --record out, or set trim.level: deferred")
     what = "program" if spec.model is None else "model"
     again = session.request.invocation
     describe(session)
@@ -115,6 +138,8 @@ def probe(
         return worst_exit_code(codes)
     program = _find_program(wanted, session.request.config)
     trimmed = spec.with_program(binary(session.results.done[REDUCED], program))
+    if record is not None:
+        return _record(wanted, trimmed, record, session)
     reduced = _run(trimmed, session.services)
     if ending(reduced.run) is RunOutcome.PASSED:
         show(_render_outcome(wanted, None, again, as_json=options.as_json, what=what))
@@ -130,6 +155,35 @@ def probe(
             found = replace(found, text=text)
     show(_render_outcome(wanted, found, again, as_json=options.as_json, what=what))
     return EXIT_PASS if found.status is ScenarioStatus.PASS else ProductFailure.exit_code
+
+
+def expect_recordable(record: Path) -> None:
+    """Raises InputError for what a record would be written into or through."""
+    if record.is_symlink() or (record.exists() and not record.is_file()):
+        msg = f"--record: found {record}, which is no plain file, expected a new file or a record"
+        raise InputError(msg, hint="name another file")
+
+
+def _record(wanted: ProbeRequest, trimmed: RunSpec, record: Path, session: Session) -> int:
+    """Run it once with its companion file, and append what it called to the record."""
+    recording = replace(
+        trimmed,
+        with_rest=True,
+        recorded=_RECORDED,
+        environment={**trimmed.environment, _RECORD_VARIABLE: _RECORDED},
+    )
+    ended = _run(recording, session.services)
+    lines = (ended.recorded or b"").splitlines()
+    command = make_printable(shlex.join((wanted.model, *wanted.arguments)))
+    header = f"{RUN_MARK}{command[:MAX_RUN_CHARACTERS]}".encode()
+    append_lines(record, (header, *lines))
+    passed = ending(ended.run) is RunOutcome.PASSED
+    how = "it ran to its end" if passed else describe_with_rest(ended.run)
+    called = count(len(lines), "deferred function")
+    said = f"{how} with its companion file, and called {called}: {record}"
+    outcome = {"status": "pass" if passed else "fail", "text": said, "record": str(record)}
+    show(json.dumps(outcome, indent=1) if session.request.options.as_json else said)
+    return EXIT_PASS if passed else ProductFailure.exit_code
 
 
 def _find_program(wanted: ProbeRequest, config: Config) -> str:

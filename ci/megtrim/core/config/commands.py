@@ -24,6 +24,7 @@ from megtrim.libs.programs.parity import Tolerance
 from megtrim.libs.util.environment import MOST_VARIABLES, Variables
 
 MOST_PATTERNS = 20
+BuildCommand = Annotated[tuple[Argument, ...], Field(min_length=1)]
 
 
 class CommandConfig(ConfigSection):

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -132,6 +132,12 @@ class LoadedConfig(Value):
         paths: list[KeyPath] = [scenario.path for scenario in all_scenarios(self.config)]
         places = (self.place(*each) for path in paths for each in (path, path[:2]))
         return tuple(sorted({each.file for each in places} - {self.path.name}))
+
+    def keeping(self, patterns: Iterable[str]) -> LoadedConfig:
+        """Return it with more of ``trim.keep``, behind what the file says."""
+        trim = self.config.trim
+        trim = trim.model_copy(update={"keep": (*trim.keep, *patterns)})
+        return replace(self, config=self.config.model_copy(update={"trim": trim}))
 
     def resolve(self, path: Path) -> Path:
         return self.folder / path

@@ -13,10 +13,11 @@ from typing import Annotated, Literal, TypeVar
 from pydantic import Field, StrictBool, model_validator
 
 from megtrim.core.build_spec import MINIMUM_SIZE, Linkage, Relocations, Switch
-from megtrim.core.config.commands import CommandConfig
+from megtrim.core.config.commands import BuildCommand, CommandConfig
 from megtrim.core.config.device import DeviceConfig, HostedRunner
 from megtrim.core.config.kinds import EngineKind, ToolchainKind, find_builder, has_models
 from megtrim.core.config.limits import Budget, Waiver
+from megtrim.core.config.own_tests import OwnTestsConfig
 from megtrim.core.config.performance import MemoryConfig, PerfConfig, WorkConfig
 from megtrim.core.config.value_types import (
     AbsoluteTolerance,
@@ -115,7 +116,6 @@ ARCHIVE_SUFFIX = ".a"
 DEFAULT_LEVEL_OF_CMAKE = "deferred"
 DEFAULT_TARGET = "load_and_run"
 DEFAULT_COMPILER = "cc"
-BuildCommand = Annotated[tuple[Argument, ...], Field(min_length=1)]
 _SHARED = re.compile(r".+\.so(\.[0-9]+)*")
 
 
@@ -405,6 +405,9 @@ class Config(ConfigSection):
     """Measure the memory of each scenario. Default: it is not measured. `memory: {}` sets no
     limits."""
     perf: PerfConfig = PerfConfig()
+    tests: OwnTestsConfig | None = None
+    """cmake, link: the project's own tests, as a check of what is trimmed. Default: they do not
+    run."""
 
     @model_validator(mode="after")
     def _fill_in(self) -> Config:

@@ -26,6 +26,7 @@ from megtrim.core.config.run_checks import (
     check_commands,
     check_project,
     check_scenarios,
+    check_tests,
     list_scenarios,
 )
 from megtrim.core.config.units import LARGEST_BYTES
@@ -67,6 +68,7 @@ def find_problems(config: Config, document: Document) -> Iterator[Problem]:
         check_scenarios,
         check_commands,
         check_project,
+        check_tests,
         _check_devices,
         _check_applications,
         _check_toolchain,

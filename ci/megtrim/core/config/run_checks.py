@@ -125,6 +125,19 @@ def check_project(config: Config, _document: Document) -> Mistakes:
         yield from _check_recorded(config)
 
 
+def check_tests(config: Config, _document: Document) -> Mistakes:
+    """They run where the project was built, on this machine."""
+    if config.tests is None:
+        return
+    if not config.engine.is_project:
+        found = f"tests of an engine of kind {config.engine.kind}"
+        yield Mistake(("tests",), found, f"kind: {CMAKE} or {LINK}, or no such key")
+    image = config.toolchain.image
+    if image:
+        expected = "no such key: tests run on this machine, and not in an image"
+        yield Mistake(("tests",), f"tests next to toolchain.image {show(image)}", expected)
+
+
 def _check_recorded(config: Config) -> Mistakes:
     """Its commands choose compiler and flags, and build its programs."""
     engine = config.engine

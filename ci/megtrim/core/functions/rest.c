@@ -18,6 +18,7 @@
 
 #define LOCAL __attribute__((visibility("hidden")))
 enum { MOST_RETRIES = 10000, MOST_RECORDED = 1 << 20, MOST_LINKS = 8, SIGNALS_BYTES = 8 };
+enum { LINE_BYTES = 59 };  // of a record
 enum { MAX_PATH_BYTES = 4097 };  // a path that is cut off here is too long for any system
 
 // Words that hold addresses: those that a bit marks. All are in [first, last), which is only read.
@@ -66,11 +67,13 @@ struct megtrim_source { int file; uint64_t offset; };
 #define ALIGNED
 #define FAULT(code) 0xd50b743f  // dc zva, xzr
 #define PC(context) ((context)->uc_mcontext.pc)
+#define BACK(context) ((context)->uc_mcontext.regs[30])  // where a function that begins returns to
 #else
 // qemu 7.2 calls handlers with a stack that no compiler expects.
 #define ALIGNED __attribute__((force_align_arg_pointer))
 #define FAULT(code) (((code) & ~255U) | 0xf4)  // hlt
 #define PC(context) ((uint64_t)(context)->uc_mcontext.gregs[REG_RIP])
+#define BACK(context) (*(uint64_t*)(context)->uc_mcontext.gregs[REG_RSP])
 #endif
 
 #define REAL(name) extern __attribute__((weak)) __typeof__(name) __real_##name
@@ -141,19 +144,24 @@ static void megtrim_mark(void) {
 }
 
 // 1 if a function begins there: it is put back, by this thread or, to whom is late, by another.
-static int megtrim_reach(uint64_t address) {
-    char line[64];
+// Its line has the address that it returns to, too: 0 if that is in no code of this file.
+static int megtrim_reach(const ucontext_t* context) {
+    char line[64], *to;
+    uint64_t address = PC(context) - distance, caller;
     uint32_t* code = (uint32_t*)(address + distance);
     int file, at = marked - 1;
     while (at >= 0 && functions[at].at != address - table->start) --at;
     if (at < 0 || *code == functions[at].code) return at >= 0 && ++late < MOST_RETRIES;
     *code = functions[at].code;
     __builtin___clear_cache((char*)code, (char*)(code + 1));
+    caller = BACK(context) - distance;
     *megtrim_copy(line, table->head + 16, line + 40) = ' ';
-    *megtrim_digits(line + 41, address, 8) = '\n';
+    to = megtrim_digits(line + 41, address, 8), *to++ = ' ';
+    *megtrim_digits(to, caller < table->end ? caller : 0, 8) = '\n';
     file = open(reached, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NONBLOCK, 0600);
-    if (file < 0 || (lseek(file, 0, SEEK_END) < MOST_RECORDED && !megtrim_write(file, line, 50)))
-        megtrim_write(2, line, 50);
+    if (file < 0 || (lseek(file, 0, SEEK_END) < MOST_RECORDED && !megtrim_write(file, line,
+        LINE_BYTES)))
+        megtrim_write(2, line, LINE_BYTES);
     if (file >= 0) close(file);
     return 1;
 }
@@ -373,7 +381,7 @@ ALIGNED static void megtrim_fault(int number, siginfo_t* info, void* context) {
     uint64_t block = ours ? (address - table->code) / table->block_bytes + 1 : 0;
     const char* wrong;
     // Another thread may have brought it meanwhile; a fault that stays is of another kind.
-    if (info->si_code > 0 && megtrim_reach(PC((ucontext_t*)context) - distance)) {
+    if (info->si_code > 0 && megtrim_reach(context)) {
     } else if (!ours || faults[block] > MOST_RETRIES) {
         megtrim_pass_on(number, info, context);
     } else if (faults[block]) {

@@ -458,7 +458,7 @@ def _parse_file(name: str, text: str, source: str) -> KeepSet:
     expected = name.removesuffix(_SUFFIX)
     for record in part.scenarios:
         if record.id != expected:
-            msg = f"{source}/{name}: found the scenario {record.id}, expected {expected} alone"
+            msg = f"{source}/{name}: found the scenario {record.id}, expected only {expected}"
             raise InputError(msg, hint=HINT, command=ACCEPT)
     if not part.scenarios:
         msg = f"{source}/{name}: found no scenario, expected {expected}"

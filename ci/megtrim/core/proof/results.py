@@ -12,6 +12,8 @@ from megtrim.core.checks.invocation import Invocation, ScenarioKind, suggest_for
 from megtrim.core.checks.statuses import CheckKind, CheckStatus, ScenarioStatus
 from megtrim.libs.programs.telemetry import Conditions
 from megtrim.libs.util.errors import EXIT_PASS, ProductFailure
+from megtrim.libs.util.value import Value
+from megtrim.libs.util.wording import count
 
 
 class ScenarioResult(ScenarioOutcome):
@@ -34,6 +36,27 @@ class VerificationOutcome(ScenarioOutcome):
     """It ended badly, and the profile build, which may explain it, was not at hand."""
 
 
+class DeferredCalls(Value):
+    program: str
+    scenario: str
+    """Empty: none that passed runs functions that can be deferred."""
+    moved: int
+    """Functions that it runs and that were deferred for this."""
+    called: int
+    """Of them, those that the program's own record names; 0 where it keeps none."""
+    outputs: str
+    """How they compare."""
+
+    def describe(self) -> str:
+        if not self.scenario:
+            return f"{self.program}: no scenario that passed runs a function that can be deferred"
+        recorded = f", {self.called} of them seen" if self.called else ""
+        return (
+            f"{self.program}: {self.scenario} ran with {count(self.moved, 'function')} of its own "
+            f"called from the companion file{recorded}; {self.outputs}"
+        )
+
+
 class VerifyResult(StageResult):
     scenario: str
     binding: str
@@ -45,6 +68,87 @@ class VerifyResult(StageResult):
     def exit_code(self) -> int:
         passed = self.outcome.status is ScenarioStatus.PASS
         return EXIT_PASS if passed else ProductFailure.exit_code
+
+
+class DeferralResult(StageResult):
+    """What was seen of each program whose deferred functions were called."""
+
+    programs: tuple[DeferredCalls, ...]
+
+    def describe(self) -> str:
+        return "; ".join(each.describe() for each in self.programs)
+
+
+class FailedTest(Value):
+    name: str
+    how: str
+    """With or without the companion file, and how it ended."""
+    whole: bool
+    """The companion file was there."""
+    said: str
+
+
+class SuiteResult(StageResult):
+    """What the project's own tests found that pass with the plain file."""
+
+    target: str
+    tests: int
+    """All that there are."""
+    passing: int
+    """Those that pass with the plain file."""
+    counted: int
+    """Of these, those that load the trimmed file."""
+    trapped: int
+    """Of those that count, those that trapped without a companion file."""
+    unloaded: tuple[str, ...]
+    """Names of those that pass with the plain file and do not load the trimmed one."""
+    failed: tuple[FailedTest, ...]
+    deferring: bool
+
+    @property
+    def exit_code(self) -> int:
+        return ProductFailure.exit_code if self.failed else EXIT_PASS
+
+    def describe(self) -> str:
+        if not self.counted:
+            return (
+                f"none of {count(self.passing, 'test')} that pass with the plain file load "
+                f"{self.target}, so they show nothing of it"
+            )
+        wrong = count_names(self.failed)
+        ends = [f"{self.counted - self.trapped - wrong} pass"]
+        if self.trapped:
+            ends.append(f"{self.trapped} trap")
+        if wrong:
+            ends.append(f"{wrong} fail")
+        how = ", ".join(ends)
+        if self.deferring:
+            with_it = tuple(each for each in self.failed if each.whole)
+            passed = self.counted - count_names(with_it)
+            how = f"with the companion file {passed} pass; without it {how}"
+        return f"{self.counted} of {count(self.passing, 'test')} load {self.target}: {how}"
+
+
+def count_names(failed: tuple[FailedTest, ...]) -> int:
+    """A test may fail with the companion file and without it."""
+    return len({each.name for each in failed})
+
+
+def judge_tests(found: SuiteResult, check: Check, invocation: Invocation) -> Check:
+    """Return the check with what was ``found``. Tests that show nothing are no pass."""
+    lines = [f"{each.name}: {each.how}\n{each.said}" for each in found.failed]
+    if found.unloaded:
+        names = ", ".join(found.unloaded)
+        lines.append(f"these do not load {found.target}, and do not count: {names}")
+    check = replace(check, text=found.describe(), detail="\n".join(lines))
+    again = invocation.again("verify")
+    if found.failed:
+        hint = "add what such a test does as a scenario, or name functions in trim.keep"
+        return replace(check, status=CheckStatus.FAIL, hint=hint, reproduce=again)
+    if not found.counted:
+        hint = "let the tests start the trimmed program, or link the trimmed shared library"
+        return replace(check, status=CheckStatus.INCONCLUSIVE, hint=hint, reproduce=again)
+    return check
 
 
 STOPPED_BEFORE = "a stage before it did not succeed"

@@ -11,9 +11,11 @@ from pathlib import Path
 
 from megtrim.core.chain.filenames import CACHE_FILE, KEEP_SET_FILE
 from megtrim.core.chain.graph import (
+    DEFERRAL,
     PLAIN,
     PROFILE,
     REDUCED,
+    TESTS,
     Task,
     defers_functions,
     keep_task,
@@ -27,7 +29,13 @@ from megtrim.core.checks.statuses import ScenarioStatus
 from megtrim.core.config.scenarios import Scenario
 from megtrim.core.evidence.binding import binding
 from megtrim.core.keep.keepset_files import read_keep_set
-from megtrim.core.proof.results import VerificationOutcome, VerifyResult
+from megtrim.core.proof import deferral, own_tests
+from megtrim.core.proof.results import (
+    DeferralResult,
+    SuiteResult,
+    VerificationOutcome,
+    VerifyResult,
+)
 from megtrim.core.proof.trap_diagnosis import ensure_named_program, find_profile
 from megtrim.core.proof.verification import TrapBeforeFailure, VerificationCase, prove
 from megtrim.core.trim.builds import applications
@@ -45,10 +53,20 @@ _Ended = tuple[DeviceIdentity, VerificationOutcome]
 
 
 def inputs(task: Task, session: Session) -> dict[str, str]:
+    if task.id == DEFERRAL:
+        return deferral.inputs(session)
+    if task.id == TESTS:
+        return own_tests.inputs(session)
     return named_inputs(scenario_of(task), session) | {
         # What is said of a trap: a committed list may lack what a scenario runs.
         "committed": str(session.request.options.committed)
     }
+
+
+def result_type(task: Task) -> type[VerifyResult | DeferralResult | SuiteResult]:
+    if task.id == TESTS:
+        return SuiteResult
+    return DeferralResult if task.id == DEFERRAL else VerifyResult
 
 
 def named_inputs(scenario: Scenario, session: Session) -> dict[str, str]:
@@ -65,8 +83,15 @@ def named_inputs(scenario: Scenario, session: Session) -> dict[str, str]:
     }
 
 
-def work(task: Task, session: Session, folder: Path) -> VerifyResult:
-    scenario = scenario_of(task)
+def work(task: Task, session: Session, folder: Path) -> VerifyResult | DeferralResult | SuiteResult:
+    if task.id == DEFERRAL:
+        return deferral.work(session, folder)
+    if task.id == TESTS:
+        return own_tests.work(session, folder)
+    return _verify(scenario_of(task), session, folder)
+
+
+def _verify(scenario: Scenario, session: Session, folder: Path) -> VerifyResult:
     keep = read_keep_set(_keep_set(session).file(KEEP_SET_FILE))
     expect_as_traced(scenario, session, keep)
 

@@ -153,7 +153,9 @@ def explain(
         text = f"{how}: {line.blame()}, or keep what is called there; no region is missing"
         return Diagnosis(status=ScenarioStatus.TRAP, text=text, log=reduced.stderr)
     if ending(reduced) is RunOutcome.TRAP and keep.functions():
-        text = f"{how}: a function that the keep set does not list is gone; no region is missing"
+        text = (
+            f"{how}: a function that the keep set does not list was left out; no region is missing"
+        )
         return Diagnosis(status=ScenarioStatus.TRAP, text=text, log=reduced.stderr)
     text = f"{how}; the profile build runs it, and nothing is missing from the keep set"
     return Diagnosis(status=ScenarioStatus.ENGINE_ERROR, text=text, log=reduced.stderr)

@@ -4,7 +4,7 @@ It needs no configuration: the stage ``verify`` and a device job, which has a bu
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Protocol
@@ -135,7 +135,7 @@ def prove(trial: VerificationCase, lease: Lease, note: Note) -> VerificationOutc
     if ending(reduced.run) is not RunOutcome.PASSED:
         return _record_failure(_diagnose(trial, lease, reduced, note), reduced)
     judge = choose_judge(trial.spec, trial.vary)
-    compared = compare_outputs(plain, reduced, trial.tolerance, judge)
+    compared = compare_outputs(plain.outputs, reduced.outputs, trial.tolerance, judge)
     text = compared.text
     if trial.rest and compared.status is ScenarioStatus.PASS:
         whole = run_on(lease, replace(trial.spec.with_program(trial.reduced), with_rest=True))
@@ -144,7 +144,7 @@ def prove(trial: VerificationCase, lease: Lease, note: Note) -> VerificationOutc
             text = f"{text} without its companion file; with it, {describe_with_rest(whole.run)}"
             found = Diagnosis(status=ScenarioStatus.ENGINE_ERROR, text=text, log=whole.run.stderr)
             return _record_failure(found, whole)
-        compared = compare_outputs(plain, whole, trial.tolerance, judge)
+        compared = compare_outputs(plain.outputs, whole.outputs, trial.tolerance, judge)
         text = f"{compared.text}, without its companion file and with it"
         if compared.status is not ScenarioStatus.PASS:
             text = f"with its companion file: {compared.text}"
@@ -220,22 +220,23 @@ def choose_judge(spec: RunSpec, vary: tuple[str, ...] = ()) -> OutputJudge:
 
 
 def compare_outputs(
-    plain: RunResult, reduced: RunResult, tolerance: Tolerance, judge: OutputJudge
+    plain: Mapping[str, bytes],
+    reduced: Mapping[str, bytes],
+    tolerance: Tolerance,
+    judge: OutputJudge,
 ) -> OutputComparison:
     problems = []
-    if not plain.outputs:
+    if not plain:
         problems.append(f"the plain build {judge.verb} no output")
-    names = sorted({*plain.outputs, *reduced.outputs})
+    names = sorted({*plain, *reduced})
     rows = []
     for name in names:
-        if name not in plain.outputs or name not in reduced.outputs:
-            where = "plain" if name in plain.outputs else "reduced"
+        if name not in plain or name not in reduced:
+            where = "plain" if name in plain else "reduced"
             problems.append(f"output {name} came from the {where} build alone")
             continue
         try:
-            size_bytes, found, unfit = judge.compare(
-                name, plain.outputs[name], reduced.outputs[name], tolerance
-            )
+            size_bytes, found, unfit = judge.compare(name, plain[name], reduced[name], tolerance)
         except InputError as error:
             problems.append(error.message)
             continue

@@ -136,7 +136,7 @@ def _expect_joinable(parts: Sequence[AarPart]) -> None:
     abis = [part.library.target.abi for part in parts]
     for each, abi in zip(parts, abis, strict=True):
         if abis.count(abi) > 1:
-            msg = f"{abi} is there twice, and an AAR holds one library of each ABI"
+            msg = f"{abi} occurs twice, but an AAR contains one library for each ABI"
             raise InputError(msg, hint="name one release of each ABI")
         if (each.engine, each.others.keys()) != (first.engine, first.others.keys()):
             msg = f"the releases for {abis[0]} and {abi} are of two engines"

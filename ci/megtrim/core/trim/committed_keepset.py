@@ -260,7 +260,7 @@ def _expect_not_shrunken(before: KeepSet, now: KeepSet) -> None:
         raise TraceFailure(
             TraceProblem.SHRUNKEN,
             "\n".join([f"a trace shrank against the committed keep set: {first}", *others]),
-            hint="if that is meant, accept it, and commit the keep set",
+            hint="if that is intended, accept it, and commit the keep set",
             command=ACCEPT,
         )
 

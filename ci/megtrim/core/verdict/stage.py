@@ -8,6 +8,7 @@ from pathlib import Path
 
 from megtrim.core.chain.filenames import VERDICT_FILE
 from megtrim.core.chain.graph import (
+    DEFERRAL,
     FUNCTIONS,
     HEADER,
     LINKED,
@@ -15,6 +16,7 @@ from megtrim.core.chain.graph import (
     PROFILE,
     REDUCED,
     REGION,
+    TESTS,
     Stage,
     Task,
     verb_of,
@@ -28,7 +30,7 @@ from megtrim.core.checks.statuses import CheckKind, CheckStatus, UnverifiedPolic
 from megtrim.core.config.scenarios import all_scenarios
 from megtrim.core.config.units import format_bytes
 from megtrim.core.parts import find_parts, load
-from megtrim.core.proof.results import VerifyResult
+from megtrim.core.proof.results import DeferralResult, SuiteResult, VerifyResult, judge_tests
 from megtrim.core.proof.scenario_results import (
     LastProof,
     find_expired,
@@ -72,6 +74,7 @@ _STAGE_CHECKS = {
     LINKED: CheckKind.REDUCE,
     FUNCTIONS: CheckKind.HEADER,
     REDUCED: CheckKind.REDUCE,
+    DEFERRAL: CheckKind.DEFERRAL,
 }
 
 
@@ -134,6 +137,7 @@ def work(task: Task, session: Session, folder: Path) -> VerdictResult:
     checks = [
         *_stage_checks(task, session),
         *page_checks(session),
+        *_tests_checks(session),
         *keep_set_checks(session),
     ]
     facts = VerdictInputs(
@@ -197,7 +201,7 @@ def _suggest_next(session: Session) -> str:
     changed = request.committed_keep_set not in (None, digest_committed(request.loaded))
     commits = changed and not request.options.quick
     limited = bool(request.config.budgets)
-    reached = bool(request.options.reached)
+    reached = bool(request.options.reached or request.options.kept)
     results = posixpath.dirname(request.final)
     exported = request.options.results / Path(name_export(results, name)).name
     if limited and exported.exists() and not (commits or reached):
@@ -279,12 +283,21 @@ def _stage_checks(judged: Task, session: Session) -> Iterator[Check]:
             id=f"{kind}:{task}",
             kind=kind,
             subject=task,
-            status=CheckStatus.PASS,
+            status=_find_status(task, session.results),
             text="" if failure else _describe_result(task, session.results),
             file=session.request.loaded.path.name,
             line=session.request.loaded.line("engine"),
         )
         yield _fail(passed, failure, session) if failure else passed
+
+
+def _find_status(task: str, results: TaskResults) -> CheckStatus:
+    """Return how a stage ended that did not fail."""
+    if task == DEFERRAL and task in results.done:
+        programs = results.done[task].result_as(DeferralResult).programs
+        if not any(each.moved for each in programs):
+            return CheckStatus.SKIPPED
+    return CheckStatus.PASS
 
 
 def _fail(check: Check, failure: MegtrimError, session: Session) -> Check:
@@ -297,6 +310,27 @@ def _fail(check: Check, failure: MegtrimError, session: Session) -> Check:
         hint=failure.hint,
         reproduce=session.request.invocation.again(verb_of(check.subject)),
     )
+
+
+def _tests_checks(session: Session) -> Iterator[Check]:
+    done = session.results.done.get(TESTS)
+    failure = session.results.failed.get(TESTS)
+    if done is None and failure is None:
+        return
+    place = session.request.loaded.place("tests")
+    check = Check(
+        id=f"{CheckKind.TESTS}:{TESTS}",
+        kind=CheckKind.TESTS,
+        subject=TESTS,
+        status=CheckStatus.PASS,
+        text="",
+        file=place.file,
+        line=place.line,
+    )
+    if failure is not None:
+        yield _fail(check, failure, session)
+    elif done is not None:
+        yield judge_tests(done.result_as(SuiteResult), check, session.request.invocation)
 
 
 def page_checks(session: Session) -> Iterator[Check]:
@@ -333,6 +367,8 @@ def _describe_result(task: str, results: TaskResults) -> str:
         return f"{count(len(done.result_as(UnfoldedLinksResult).links), 'program')} linked unfolded"
     if task == FUNCTIONS:
         return f"{count(done.result_as(FunctionsKeepSetResult).functions, 'function')} ran"
+    if task == DEFERRAL:
+        return done.result_as(DeferralResult).describe()
     if task in (REGION, REDUCED):
         return _describe_reduced(done.result_as(ReduceResult))
     return "built"

@@ -38,7 +38,7 @@ def find_dialect(flags: object) -> Dialect:
     """Raises InputError for an engine whose program is another one, or that has none."""
     if not isinstance(flags, LoadAndRun):
         msg = "this engine has no program with the flags of load_and_run"
-        raise InputError(msg, hint="leave out what is for MegEngine alone, such as perf")
+        raise InputError(msg, hint="remove the keys that only MegEngine has, such as perf")
     return flags.dialect
 
 

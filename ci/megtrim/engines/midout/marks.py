@@ -50,7 +50,7 @@ class Midout:
     def find_held(self, program: bytes, *, name: str) -> tuple[Region, ...]:
         regions = regions_in_binary(program)
         if not regions:
-            msg = f"the profile build of {name} holds no midout regions"
+            msg = f"the profile build of {name} contains no midout regions"
             raise ProductFailure(msg, hint="is it linked statically against the engine?")
         return regions
 

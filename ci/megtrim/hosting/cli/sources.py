@@ -194,5 +194,7 @@ def _own_url() -> str:
     name = env.get("GITHUB_REPOSITORY", "")
     if not server or not name:
         msg = "the project's own repository is not known"
-        raise InputError(msg, hint=f"name it with --url; {ENGINE_KEY} is for its engine's alone")
+        raise InputError(
+            msg, hint=f"name it with --url; {ENGINE_KEY} is only for the key of its engine"
+        )
     return f"{server}/{name}"

@@ -168,7 +168,7 @@ class Api:
             if left <= 0 or not url:
                 return
             if not self._is_home(url):
-                msg = f"{path}: the next page lies on another host"
+                msg = f"{path}: the next page is on another host"
                 raise InfrastructureFailure(msg, hint=_IS_URL_RIGHT)
 
     def send(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> Any:
@@ -181,7 +181,7 @@ class Api:
     def upload(self, url: str, data: bytes) -> Any:
         path = urlsplit(url).path
         if not self._is_home(url):
-            msg = f"{one_line(path)}: the upload lies on another host"
+            msg = f"{one_line(path)}: the upload goes to another host"
             raise InfrastructureFailure(msg, hint=_IS_URL_RIGHT)
         headers = {"Content-Type": "application/octet-stream"}
         call = _Call("POST", path, url, data, headers, longest_s=_LONGEST_TRANSFER_S)

@@ -140,7 +140,7 @@ def _expect_of_one_run(verdict: Verdict, bundle: Bundle) -> None:
     asked = {scenario.id: scenario.binding for scenario in bundle.scenarios}
     for id_, binding in (asked | {each.id: each.binding for each in bundle.proven}).items():
         if id_ not in known:
-            msg = f"the bundle asks for {id_}, which the verdict does not hold"
+            msg = f"the bundle asks for {id_}, which the verdict does not contain"
             raise InputError(msg, hint=_HINT)
         if known[id_] not in ("", binding):
             msg = f"the bundle asks for {id_} with other programs or files than the verdict's"
@@ -151,7 +151,7 @@ def _of_build(verdict: Verdict, added: Sequence[Check]) -> list[Check]:
     replaced = {check.id for check in added}
     for check in verdict.checks:
         if check.kind is CheckKind.DEVICE and check.status is not CheckStatus.INFRASTRUCTURE:
-            msg = f"the verdict holds {check.id} already: it is a joined one"
+            msg = f"the verdict contains {check.id} already: it was joined before"
             raise InputError(msg, hint=_NOT_JOINED)
     return [check for check in verdict.checks if check.id not in replaced]
 
@@ -342,7 +342,7 @@ def _expect_same_outputs(scenario: ScenarioResult, found: DeviceResult) -> None:
     if scenario.outputs and here != there:
         name = min(here ^ there)
         who = f"{found.device.name}: {scenario.id} passed"
-        msg = f"{who}, and output {name} came from the build's run or from the device's alone"
+        msg = f"{who}, and output {name} exists only in the build's run or only in the device's"
         raise Contradiction(msg, hint=_RUN_AGAIN)
 
 
@@ -372,7 +372,7 @@ def join_times(
         msg = f"the bundle is of the engine {found}, the verdict of {expected}"
         raise InputError(msg, hint=_HINT)
     if verdict.performance is not None:
-        msg = "the verdict holds times already"
+        msg = "the verdict contains times already"
         raise InputError(msg, hint=_NOT_JOINED)
     outcomes = [
         replace(_find_outcome(each, verdict, judge), base=times.base) for each in times.contests

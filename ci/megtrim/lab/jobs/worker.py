@@ -196,7 +196,7 @@ class _Worker:
                 loaded = self.job.bundle.companion_files(Link.PROBED, asked.application)
                 link = tracing.link_for(lease, shared=bool(loaded))
                 if self.job.bundle.program(link, asked.application) is None:
-                    msg = f"{lease.name} ({lease.kind}): the bundle holds no {link} program"
+                    msg = f"{lease.name} ({lease.kind}): the bundle contains no {link} program"
                     raise InputError(msg, hint="name the device in megtrim.yaml, and pack again")
                 return self._record(asked, self._make_spec(asked, link), lease)
 

@@ -45,6 +45,17 @@ def write_atomically(path: Path, text: str) -> None:
             temporary.unlink(missing_ok=True)
 
 
+def append_lines(path: Path, lines: Iterable[bytes]) -> None:
+    """Append whole lines, also to a file whose last one was cut off."""
+    with guard_write(path), path.open("ab") as stream:
+        begin = b""
+        if stream.tell():
+            with path.open("rb") as existing:
+                existing.seek(-1, os.SEEK_END)
+                begin = b"" if existing.read() == b"\n" else b"\n"
+        stream.write(begin + b"".join(line + b"\n" for line in lines))
+
+
 @contextmanager
 def guard_write(path: Path) -> Iterator[None]:
     try:

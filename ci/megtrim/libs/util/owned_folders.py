@@ -140,7 +140,7 @@ def _marker_of(run: Path) -> Path:
 
 def refuse(path: Path) -> InputError:
     found = "a symbolic link" if path.is_symlink() else kind_at(path) or "a file"
-    msg = f"{path}: found {found} that megtrim did not make, so it is left alone"
+    msg = f"{path}: found {found} that megtrim did not make, so megtrim does not touch it"
     hint = "move it elsewhere, or name another folder of results with --out"
     return InputError(msg, hint=hint)
 

@@ -10,6 +10,7 @@ from megtrim.core.cli.lazy_group import LazyGroup
     members={
         "aar": "ship.cli.release:aar",
         "build": "ship.cli.release:build",
+        "patch": "ship.cli.patch:patch",
         "prove": "ship.cli.release:prove",
         "verify": "ship.cli.release:verify",
     },

@@ -1,8 +1,7 @@
 """``megtrim trim --reached FILE``: what the field reached stays in the program, in this run."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
 
 from megtrim.core.chain.graph import Stage, defers_functions
@@ -26,9 +25,12 @@ from megtrim.ship.crashes.reached import (
     parse_record,
     price,
 )
+from megtrim.ship.crashes.reached_groups import ReachedGroup
 from megtrim.ship.crashes.trimmed_programs import read_newest
 from megtrim.ship.release.archive import open_release
 from megtrim.ship.release.prove import read_release
+
+_MOST_RUNS = 5
 
 
 def keep_reached(options: Options, loaded: LoadedConfig, console: Console) -> LoadedConfig:
@@ -47,16 +49,28 @@ def keep_reached(options: Options, loaded: LoadedConfig, console: Console) -> Lo
     names = sorted({name for each in prices for name in each})
     total = sum(prices.values())
     console.say(f"reached    {count(len(prices), 'deferred function')}, {count(total, 'byte')}")
-    for each, size_bytes in prices.items():
-        console.say(f"{size_bytes:11,}  {' = '.join(each)}")
+    for group in reached.groups:
+        for line in _describe(group):
+            console.say(line)
     for line in _find_scenarios(names, options, loaded.config):
         console.say(line)
     if names:
         console.say(f"they stay in this run; in each, by these lines of {options.config}:")
         console.say("\n".join(list_lines_to_keep(names)))
-    trim = loaded.config.trim
-    trim = trim.model_copy(update={"keep": (*trim.keep, *map(escape, names))})
-    return replace(loaded, config=loaded.config.model_copy(update={"trim": trim}))
+    return loaded.keeping(map(escape, names))
+
+
+def _describe(group: ReachedGroup) -> Iterator[str]:
+    """Yield who called the functions, in which runs, and each of them, the largest first."""
+    size_bytes = count(group.size_bytes, "byte")
+    yield f"from {group.caller}: {count(len(group.functions), 'function')}, {size_bytes}"
+    for run in group.runs[:_MOST_RUNS]:
+        yield f"  in the run: {run}" if run else "  in the field, or in a run that has no name"
+    if len(group.runs) > _MOST_RUNS:
+        yield f"  and in {count(len(group.runs) - _MOST_RUNS, 'other run')}"
+    ordered = sorted(group.functions.items(), key=lambda each: (-each[1], each[0]))
+    for names, each_bytes in ordered:
+        yield f"{each_bytes:11,}  {' = '.join(names)}"
 
 
 def _read_record(path: Path) -> bytes:

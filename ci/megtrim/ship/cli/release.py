@@ -20,6 +20,7 @@ from megtrim.core.size.aar_format import AarPart, make_aar
 from megtrim.libs.util.errors import EXIT_PASS, InputError, ProductFailure, worst_exit_code
 from megtrim.libs.util.input_files import read_bytes
 from megtrim.libs.util.wording import count
+from megtrim.ship.crashes.lookup import escape
 from megtrim.ship.release.aar import collect_part, explain_missing, read_exported
 from megtrim.ship.release.archive import (
     ReleaseFile,
@@ -275,6 +276,8 @@ def verify(
     by = "what the release of this digest says" if sha256 else _BY_ITSELF
     show(f"{release}: {count(len(found.files), 'file')} as released")
     show(f"every scenario is proven: {len(contents.scenarios)} on {devices}, by {by}")
+    if contents.patch is not None:
+        show(f"patched after a crash, and keeps: {', '.join(contents.patch.kept)}")
     for line in found.unproven:
         show(f"not proven: {line}")
     for line in packaged:
@@ -314,8 +317,13 @@ def _expect_none(changed: Sequence[ProductFailure]) -> None:
 def _rebuild(
     found: ReleaseCheck, contents: ReleaseContents, release: Path, options: Options
 ) -> int:
+    patch = contents.patch
     fresh = replace(
-        options, out=options.out / _REBUILT, recompile=True, committed=not is_traced(found)
+        options,
+        out=options.out / _REBUILT,
+        recompile=True,
+        committed=not is_traced(found),
+        kept=tuple(map(escape, patch.kept)) if patch else (),
     )
     clear_results(fresh.out, open_console(quiet=options.quiet).say)  # they would only be read
     session, codes = run_chain(fresh, Stage.VERDICT)

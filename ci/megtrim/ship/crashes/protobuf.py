@@ -54,14 +54,14 @@ class Message:
     def messages(self, field: int, *, most: int) -> tuple["Message", ...]:
         values = self._fields.get(field, [])
         if len(values) > most:
-            msg = f"field {field} stands there {len(values)} times, expected at most {most}"
+            msg = f"field {field} occurs {len(values)} times, expected at most {most}"
             raise WireError(msg)
         return tuple(Message(_expect_bytes(each, field)) for each in values)
 
     def _last(self, field: int, otherwise: int | bytes) -> int | bytes:
         values = self._fields.get(field, [otherwise])
         if len(values) > 1:
-            msg = f"field {field} stands there twice"
+            msg = f"field {field} occurs twice"
             raise WireError(msg)
         return values[0]
 

@@ -9,21 +9,31 @@ import codecs
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
+from megtrim.core.functions.record_lines import MAX_RUN_CHARACTERS, RUN_MARK
 from megtrim.libs.util.errors import InputError
 from megtrim.libs.util.value import Value
 from megtrim.libs.util.wording import count
 from megtrim.ship.crashes.finding import read_name
 from megtrim.ship.crashes.lookup import OTHER_RESULTS
 from megtrim.ship.crashes.program import TrimmedProgram
+from megtrim.ship.crashes.reached_groups import (
+    FieldCall,
+    ReachedGroup,
+    RecordedFunction,
+    group_by_callers,
+)
 
 MAX_RECORD_BYTES = 2**24
 """Several times what a program writes: a log's words and UTF-16 make it larger."""
 _SHOWN = r"[^\x00-\x08\x0a-\x1f]"
 _LINE = re.compile(
-    rf"(?:{_SHOWN}{{0,200}}(?![0-9A-Za-z]){_SHOWN})?([0-9a-f]{{40}}) ([0-9a-f]{{8,16}})"
+    rf"(?:{_SHOWN}{{0,200}}(?![0-9A-Za-z]){_SHOWN})?"
+    r"([0-9a-f]{40}) ([0-9a-f]{8,16})(?: ([0-9a-f]{8,16}))?"
 )
 """A log's words end with a mark or a blank, as in ``I/app(4711): `` or ``stderr F ``."""
-_CUT = re.compile(r"[0-9a-f]{1,39}|[0-9a-f]{40} ?[0-9a-f]{0,7}")
+_RUN = re.compile(rf"{RUN_MARK}(\S.{{0,{MAX_RUN_CHARACTERS - 1}}})")
+"""Written by whoever starts the programs; a program never writes its command line itself."""
+_CUT = re.compile(r"[0-9a-f]{1,39}|[0-9a-f]{40} ?(?:[0-9a-f]{0,7}|[0-9a-f]{8,16} [0-9a-f]{1,7})")
 _ZEROS = re.compile("\0+")
 _CUT_OFF = "cut off"
 _HOLE = "of zeros, from a write that was torn"
@@ -37,8 +47,8 @@ PassedOver = dict[str, list[str]]
 
 
 class FieldRecord(Value):
-    calls: Mapping[tuple[str, int], Sequence[str]]
-    """Build ids with addresses, each with every ``FILE:LINE`` that says so."""
+    calls: Mapping[RecordedFunction, Sequence[FieldCall]]
+    """Each with every line that says so."""
     passed_over: PassedOver
 
 
@@ -48,28 +58,35 @@ class ReachedFunctions(Value):
 
     It has several if a linker folded equal code.
     """
+    groups: tuple[ReachedGroup, ...]
     passed_over: PassedOver
 
 
 def parse_record(data: bytes, *, source: str) -> FieldRecord:
-    calls: dict[tuple[str, int], list[str]] = {}
+    calls: dict[RecordedFunction, list[FieldCall]] = {}
     passed_over: PassedOver = {}
+    run = ""
     for number, part in _split(_decode(data)):
         place = f"{source}:{number}"
         match = _LINE.fullmatch(part)
+        named = _RUN.fullmatch(part)
         if match is not None:
-            calls.setdefault((match[1], int(match[2], 16)), []).append(place)
+            caller = None if match[3] is None else int(match[3], 16)
+            call = FieldCall(place=place, caller=caller, run=run)
+            calls.setdefault((match[1], int(match[2], 16)), []).append(call)
+        elif named is not None and part.isprintable():
+            run = named[1]
         else:
             passed_over.setdefault(_name_kind(part), []).append(place)
     return FieldRecord(calls=calls, passed_over=passed_over)
 
 
 def join_records(records: Sequence[FieldRecord]) -> FieldRecord:
-    calls: dict[tuple[str, int], list[str]] = {}
+    calls: dict[RecordedFunction, list[FieldCall]] = {}
     passed_over: PassedOver = {}
     for record in records:
-        for call, places in record.calls.items():
-            calls.setdefault(call, []).extend(places)
+        for function, said in record.calls.items():
+            calls.setdefault(function, []).extend(said)
         passed_over = _join(passed_over, record.passed_over)
     return FieldRecord(calls=calls, passed_over=passed_over)
 
@@ -86,8 +103,10 @@ def price(record: FieldRecord, programs: Sequence[TrimmedProgram]) -> ReachedFun
     """Raises InputError if a record says something, and nothing of it is of these programs."""
     known = {each.build_id: (each, frozenset(each.left_out)) for each in programs}
     found: dict[tuple[str, ...], int] = {}
+    fitting: dict[RecordedFunction, tuple[str, ...]] = {}
     passed_over: PassedOver = {}
-    for (build_id, address), places in record.calls.items():
+    for (build_id, address), calls in record.calls.items():
+        places = [each.place for each in calls]
         if build_id not in known:
             passed_over.setdefault(f"of the build {build_id}", []).extend(places)
             continue
@@ -98,6 +117,7 @@ def price(record: FieldRecord, programs: Sequence[TrimmedProgram]) -> ReachedFun
             passed_over.setdefault(kind, []).extend(places)
             continue
         names = tuple(sorted({read_name(each.name) for each in here}))
+        fitting[build_id, address] = names
         found[names] = max(found.get(names, 0), *(each.size_bytes for each in here))
     passed_over = _join(record.passed_over, _fold_builds(passed_over))
     if passed_over and not found:
@@ -106,7 +126,12 @@ def price(record: FieldRecord, programs: Sequence[TrimmedProgram]) -> ReachedFun
         msg = f"nothing of the record fits the build {here_is}: {said}"
         raise InputError(msg, hint=f"{OTHER_RESULTS}; or {_HINT}")
     ordered = sorted(found.items(), key=lambda each: (-each[1], each[0]))
-    return ReachedFunctions(prices=dict(ordered), passed_over=passed_over)
+    tables = {each.build_id: each.table for each in programs}
+    return ReachedFunctions(
+        prices=dict(ordered),
+        groups=group_by_callers(record.calls, fitting, tables, found),
+        passed_over=passed_over,
+    )
 
 
 def describe_passed_over(passed_over: PassedOver) -> Iterator[str]:

@@ -119,7 +119,7 @@ def read_bytes(file: ReleaseFile) -> bytes:
     data = file.source if isinstance(file.source, bytes) else file.source.read_bytes()
     if hashlib.sha256(data).hexdigest() != file.sha256:
         msg = f"{file.source!s:.200} changed while the release was written"
-        raise InfrastructureFailure(msg, hint="leave it alone, and run it again")
+        raise InfrastructureFailure(msg, hint="do not change it meanwhile, and run this again")
     return data
 
 

@@ -179,7 +179,7 @@ def _walk(folder: Path) -> tuple[list[str], list[str]]:
             elif not any(path.iterdir()):
                 problems.append(f"{_show(shown)} is an empty folder, which no release has")
         if len(files) > _MOST_FILES:
-            msg = f"{folder} holds more than {_MOST_FILES:,} files"
+            msg = f"{folder} contains more than {_MOST_FILES:,} files"
             raise InputError(msg, hint=_NO_RELEASE)
     return sorted(files), problems
 

@@ -43,6 +43,7 @@ from megtrim.ship.release.contents import (
     ArtifactKind,
     ReleaseArtifact,
     ReleaseContents,
+    ReleasePatch,
     ThirdParty,
     kind_of,
     locate_cache,
@@ -69,7 +70,7 @@ def collect_export(session: Session) -> tuple[ReleaseFile, ...]:
 
 
 def collect_release(
-    session: Session, *, megtrim: str, draft: bool = False
+    session: Session, *, megtrim: str, draft: bool = False, patch: ReleasePatch | None = None
 ) -> tuple[ReleaseFile, ...]:
     """The report stays out: it says how long things took.
 
@@ -77,6 +78,7 @@ def collect_release(
     are to prove.
     """
     contents, payload = collect_parts(session, draft=draft)
+    contents = replace(contents, patch=patch)
     for objection in () if draft else contents.list_unproven():
         msg = f"{objection}, so there is nothing to release"
         again = session.request.invocation.again("verify")
@@ -91,7 +93,7 @@ def collect_parts(
     symbols = (*_collect_symbols(session, contents), *_collect_left_out(session, contents))
     payload = (*_complete(session, contents, _collect_payload(session, contents)), *symbols)
     for problem in list_unfit(each.path for each in payload):
-        msg = f"a release could not hold {problem}"
+        msg = f"a release cannot contain {problem}"
         raise InputError(msg, hint="name the file otherwise")
     return contents, payload
 

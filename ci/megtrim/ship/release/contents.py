@@ -127,6 +127,36 @@ class ReleaseScenario(Value):
 
 
 _FIT_NAME = re.compile(NAME_PATTERN)
+_SHA256 = re.compile(r"[0-9a-f]{64}")
+_BUILD_ID = re.compile(r"[0-9a-f]{8,64}")
+
+
+class ReleasePatch(Value):
+    """Why a release keeps functions that its configuration does not name: a crash."""
+
+    of: str
+    """The sha256 of the SHA256SUMS of the release that crashed."""
+    program: str
+    build_id: str
+    report_sha256: str
+    added: tuple[str, ...]
+    """Functions, by their names in the source, sorted."""
+    kept: tuple[str, ...]
+    """These, and those of earlier patches."""
+
+    def list_objections(self) -> Iterator[str]:
+        for name in ("of", "report_sha256"):
+            if _SHA256.fullmatch(getattr(self, name)) is None:
+                yield f"patch.{name} is no sha256"
+        if _BUILD_ID.fullmatch(self.build_id) is None:
+            yield "patch.build_id is no build id"
+        if not self.added or not {*self.added} <= {*self.kept}:
+            yield "patch.added is empty, or not among patch.kept"
+        for names in (self.added, self.kept):
+            if list(names) != sorted({*names}):
+                yield "patch has a function out of order, or twice"
+
+
 _OPEN = (CheckStatus.UNVERIFIED, CheckStatus.INFRASTRUCTURE)
 SETTLED = (VerdictKind.PASS, VerdictKind.INCONCLUSIVE)
 """Verdicts of what is released: everything that had to run did. Times may have shown nothing."""
@@ -151,6 +181,7 @@ class ReleaseContents(Value):
     scenarios: tuple[ReleaseScenario, ...]
     files: Mapping[str, str] = field(default_factory=dict)
     """The sha256 of all that is released with the artifacts, by its path."""
+    patch: ReleasePatch | None = None
 
     @property
     def unproven(self) -> tuple[str, ...]:
@@ -170,6 +201,7 @@ class ReleaseContents(Value):
                 yield f"it lists no {what}"
             for name in sorted({each for each in names if names.count(each) > 1}):
                 yield f"it lists the {what} {name} twice"
+        yield from self._list_patch_objections()
         for artifact in self.artifacts:
             if _FIT_NAME.fullmatch(artifact.name) is None:
                 yield f"no artifact is called {artifact.name!r}"
@@ -178,6 +210,13 @@ class ReleaseContents(Value):
             if passed and scenario.device not in lists["device"]:
                 yield f"{scenario.id} ran on a device that it does not list"
             yield from scenario.list_objections()
+
+    def _list_patch_objections(self) -> Iterator[str]:
+        if self.patch is None:
+            return
+        yield from self.patch.list_objections()
+        if self.patch.program not in {each.name for each in self.artifacts}:
+            yield f"the patch is of {self.patch.program}, which it does not list"
 
     def list_unproven(self) -> Iterator[str]:
         if self.draft:

@@ -30,6 +30,7 @@ from megtrim.ship.release.contents import (
     REST_PROPERTY,
     ArtifactKind,
     ReleaseContents,
+    ReleasePatch,
     ReleaseScenario,
 )
 
@@ -186,9 +187,15 @@ def render_statement(
     ]
     for name, sha256 in sorted(contents.models.items()):
         dependencies.append(_describe_file(f"model {name}", sha256))
+    parameters: dict[str, object] = {"configuration sha256": contents.configuration_sha256}
+    patch = contents.patch
+    if patch is not None:
+        parameters["patched release sha256"] = patch.of
+        parameters["crash report sha256"] = patch.report_sha256
+        parameters["kept functions"] = list(patch.kept)
     definition = {
         "buildType": "urn:megtrim:trim:v1",
-        "externalParameters": {"configuration sha256": contents.configuration_sha256},
+        "externalParameters": parameters,
         "internalParameters": facts,
         "resolvedDependencies": dependencies,
     }
@@ -344,6 +351,7 @@ def render_readme(contents: ReleaseContents, *, has_licences: bool, has_aar: boo
 - level: {prose(level)}
 - verdict: {contents.verdict}
 
+{_describe_patch(contents.patch)}\
 ## What is in it
 
 | file | kind | size | before trimming |
@@ -367,6 +375,21 @@ Add what you need to megtrim.yaml, and trim again.
 ## Licences
 
 {licences if has_licences else "The engine's checkout has no file with a licence."}
+"""
+
+
+def _describe_patch(patch: ReleasePatch | None) -> str:
+    if patch is None:
+        return ""
+    names = "".join(f"- {code(name)}\n" for name in patch.added)
+    return f"""\
+## What changed
+
+{code(patch.program)} of the release with the sha256 {patch.of} crashed \
+(build id {patch.build_id}; sha256 of the report: {patch.report_sha256}), \
+because trimming had left these functions out. They are kept now:
+
+{names}
 """
 
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from megtrim.core.chain.filenames import KEEP_SET_FILE
-from megtrim.core.chain.graph import Stage, keep_task
+from megtrim.core.chain.graph import FUNCTIONS, LINKED, Stage, keep_task
 from megtrim.core.chain.session import Session
 from megtrim.core.checks.statuses import CheckStatus
 from megtrim.core.evidence.evidence import EvidenceSet, load_proofs
@@ -94,7 +94,9 @@ def _expect_settled(contents: ReleaseContents, joined: Verdict, shown: str) -> N
     bindings = {scenario.id: scenario.binding for scenario in joined.scenarios}
     if built != (joined.engine, joined.toolchain, joined.trim, bindings):
         msg = f"{shown} is of another build than the draft of this release"
-        raise InputError(msg, hint="join what devices brought with the results of its own build")
+        raise InputError(
+            msg, hint="join the evidence of devices with the results of the build that they ran"
+        )
     if joined.verdict not in SETTLED:
         open_ = ", ".join(each.id for each in joined.checks if each.status is not CheckStatus.PASS)
         msg = f"{shown}: the verdict is {joined.verdict}, so there is nothing to release: {open_}"
@@ -102,7 +104,10 @@ def _expect_settled(contents: ReleaseContents, joined: Verdict, shown: str) -> N
 
 
 def is_traced(found: ReleaseCheck) -> bool:
-    return any(task.startswith(f"{Stage.PROFILE}/") for task in found.stages)
+    """Tell whether scenarios ran to find what they use; a committed keep set says so itself."""
+    made_anyway = (LINKED, FUNCTIONS)
+    stages = {task.partition("/")[0] for task in found.stages if task not in made_anyway}
+    return Stage.PROFILE in stages or Stage.FUNCTIONS in stages
 
 
 def compare_rebuild(
@@ -114,14 +119,14 @@ def compare_rebuild(
     own stays.
     """
     assert found.contents is not None
-    lines = list(_compare_causes(found.contents, session))
+    lines = list(compare_causes(found.contents, session))
     if found.megtrim != megtrim:
         lines.append(f"megtrim is another: {megtrim} here, {found.megtrim} in the release")
     lines += _compare_files(found, session, megtrim=megtrim, by_other_device=by_other_device)
     return tuple(lines)
 
 
-def _compare_causes(contents: ReleaseContents, session: Session) -> Iterator[str]:
+def compare_causes(contents: ReleaseContents, session: Session) -> Iterator[str]:
     engine = contents.engine
     toolchain = session.services.toolchain
     here = session.services.engine.identity()
@@ -147,6 +152,7 @@ def _compare_files(
     assert released is not None
     left = any(scenario.on_devices is not None for scenario in released.scenarios)
     here, payload = collect_parts(session, draft=left)
+    here = replace(here, patch=released.patch)
     if by_other_device:
         # What the release says of the devices that ran it there stays.
         theirs = {scenario.id: scenario for scenario in released.scenarios}
@@ -173,6 +179,11 @@ def _compare_files(
 def read_release(folder: Path, *, shown: str) -> FinishedTrim:
     """Raises ProductFailure for one that is not whole, InputError if nothing in it has symbols."""
     contents = expect_whole(check_release(folder, draft=True), Path(shown))
+    return read_programs(folder, contents, shown=shown)
+
+
+def read_programs(folder: Path, contents: ReleaseContents, *, shown: str) -> FinishedTrim:
+    """Raises InputError if nothing in the release has symbols."""
     keep = read_keep_set(folder / KEEP_SET_PATH)
     found = {each.name: _read_program(folder, each, keep) for each in contents.artifacts}
     return finish_trim(dict(sorted(found.items())), keep, shown=shown)

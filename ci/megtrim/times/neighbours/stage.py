@@ -318,7 +318,7 @@ def _judge_outputs(
     if wanted.searches and not wanted.spec.application:
         loose = max(tolerance.absolute, _LOOSE * _largest(plain))
         tolerance = replace(tolerance, absolute=loose)
-    found = compare_outputs(plain, seen, tolerance, choose_judge(wanted.spec))
+    found = compare_outputs(plain.outputs, seen.outputs, tolerance, choose_judge(wanted.spec))
     # Outputs that prove little, such as a constant, are equal all the same.
     equal = all(row.equal for row in found.outputs)
     if equal and len(found.outputs) == len({*plain.outputs, *seen.outputs}):

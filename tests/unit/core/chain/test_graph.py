@@ -19,6 +19,7 @@ RECORDED = config(
     model("a", {"name": "x"}, {"name": "y", "fast_run": True, "algo_cache": "a.cache"}), model("b")
 )
 FUNCTION = config(model("a"), trim={"level": "function"})
+DEFERRED = config(model("a"), trim={"level": "deferred", "base": "plain"})
 FUNCTION_ALONE = config(model("a"), trim={"level": "function", "base": "plain"})
 BUILDS = ("build/plain", "build/profile")
 VERIFIED = ("build/plain", "header/keepset", "reduce/reduced")
@@ -101,6 +102,14 @@ def test_tasks_stand_in_order_with_what_each_needs(
     every = tasks(configuration, committed=committed)
 
     assert [(task.id, task.needs) for task in every] == list(needs.items())
+
+
+def test_deferred_functions_are_called_once_scenarios_were_verified() -> None:
+    task = by_id(tasks(DEFERRED))["verify/deferral"]
+
+    assert task.needs == ("build/plain", "functions/linked", "functions/keepset", "reduce/reduced")
+    assert task.wants == ("verify/a/s@any",)
+    assert "verify/deferral" not in by_id(tasks(FUNCTION_ALONE))
 
 
 @pytest.mark.parametrize("every", [tasks(TWO), tasks(RECORDED, committed=True)])

@@ -144,7 +144,7 @@ def test_a_folder_hands_out_what_its_manifest_names_as_what_it_is(folder: StageF
     with pytest.raises(KeyError, match=r"later\.txt"):
         folder.file("later.txt")
     assert folder.result_as(Count).count == 3
-    with pytest.raises(TypeError, match="holds a Count, not a Other"):
+    with pytest.raises(TypeError, match="contains a Count, not a Other"):
         folder.result_as(Other)
 
 
@@ -688,7 +688,7 @@ def test_a_folder_that_is_removed_meanwhile_is_infrastructure(
             raise error
         return FOUND
 
-    with pytest.raises(InfrastructureFailure, match="was removed or unmounted meanwhile"):
+    with pytest.raises(InfrastructureFailure, match="was removed or unmounted"):
         store.ensure("build", "plain", {}, produce, Count)
     assert store.previous("build", Count) is None
 

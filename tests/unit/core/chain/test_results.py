@@ -145,8 +145,12 @@ def test_a_result_is_plain_json() -> None:
     [
         (("binding",), None, "binding: found None, expected text"),
         (("day",), "2027-02-30", "day: found '2027-02-30', expected a date such as 2027-01-31"),
-        (("day",), "2027-01-20T00:00:00", "result: found another spelling, expected what Verify"),
-        (("day",), 0, "result: found another spelling, expected what VerifyResult holds"),
+        (
+            ("day",),
+            "2027-01-20T00:00:00",
+            "result: found another spelling, expected the fields of Verify",
+        ),
+        (("day",), 0, "result: found another spelling, expected the fields of VerifyResult"),
         (("outcome", "status"), "fine", "outcome.status: found 'fine', expected one of pass, trap"),
         (("outcome", "time_s"), -1.0, "outcome.time_s: found -1.0, expected 0 or more"),
         (("outcome", "time_s"), "1", "outcome.time_s: found '1', expected a number"),

@@ -223,7 +223,7 @@ def test_a_commit_has_the_files_that_git_does_not_know_yet() -> None:
 
 ACCEPT_IT = f"if the change is intended, accept it: {COMMITTED.accept()}"
 MEND_IT = "mend that, and trim again: megtrim trim --config trim/a.yaml"
-SHRUNKEN = "if that is meant, accept it: megtrim trim --accept"
+SHRUNKEN = "if that is intended, accept it: megtrim trim --accept"
 
 
 @pytest.mark.parametrize(

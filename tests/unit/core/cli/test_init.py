@@ -338,3 +338,60 @@ def test_doctor_says_how_to_get_what_is_missing(
         answer = shell("doctor", "--config", "m.yaml", "--json").expect(status)
         found = {each["what"] for each in json.loads(answer.out) if each["needed"]}
         assert found == {"python", "cmake", "ninja", *needed}
+
+
+PARAM = "7767517\n2 2\nInput data 0 1 data 0=4 1=4 2=3\nReLU relu 1 1 data out\n"
+
+
+@pytest.fixture
+def library(project: Shell) -> Shell:
+    (project.folder / "ncnn" / "src").mkdir(parents=True)
+    for name in ("CMakeLists.txt", "src/net.h"):
+        project.write(f"ncnn/{name}", "")
+    project.write("a.param", PARAM)
+    return project
+
+
+def test_a_model_of_a_library(library: Shell) -> None:
+    """Its programs are a team's own, and so are their arguments."""
+    library.write("b c.param", PARAM)
+
+    answer = library("init", "a.param", "b c.param", "--engine", "ncnn").expect(0, err="")
+
+    assert answer.out.splitlines() == [
+        "wrote megtrim.yaml, for ncnn in ncnn",
+        "write your program that runs the models: app/CMakeLists.txt",
+        "next: megtrim trim --config megtrim.yaml",
+    ]
+    (library.folder / "app").mkdir()
+    library.write("app/CMakeLists.txt", "")
+    config = load_config(library.folder / "megtrim.yaml").config
+    assert (config.engine.kind, config.engine.target) == ("ncnn", "libncnn.a")
+    assert (config.trim.level, config.trim.base, config.trim.prices) == ("deferred", "plain", True)
+    assert [(model.name, str(model.file)) for model in config.models] == [
+        ("a", "a.param"),
+        ("b-c", "b c.param"),
+    ]
+    assert [run.application for run in config.all_runs] == ["app", "app"]
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("a.param",), "found no checkout of ncnn"),
+        (("a.param", "--engine", "ncnn/src"), "expected a checkout of ncnn"),
+        (("a.param", "m.mge", "--engine", "ncnn"), "a.param is a model of ncnn, m.mge is not"),
+        (("cut.param", "--engine", "ncnn"), "cut.param: found 1 layers, expected 2"),
+    ],
+)
+def test_a_model_of_a_library_that_cannot_be_used(
+    library: Shell, words: tuple[str, ...], message: str
+) -> None:
+    library.model("resnet18-s.mge").rename(library.folder / "m.mge")
+    library.write("cut.param", PARAM.rpartition("ReLU")[0])
+
+    answer = library("init", *words)
+
+    assert (answer.status, answer.out) == (2, "")
+    assert message in answer.err
+    assert not (library.folder / "megtrim.yaml").exists()

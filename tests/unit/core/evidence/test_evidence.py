@@ -163,7 +163,7 @@ FAILED = [
         (put(*OUTPUT, "size_bytes", value=0), "output run0-var178 is empty"),
         (put(*OUTPUT, "largest_difference", value=None), "run0-var178 could not be compared"),
         (put(*RESULT, "attempts", value=["pixel-6: lost"]), "every machine failed"),
-        (put(*RESULT, "outputs", value=TWICE), "output run0-var178 stands there 2 times"),
+        (put(*RESULT, "outputs", value=TWICE), "output run0-var178 occurs 2 times"),
     ],
 )
 def test_a_pass_is_held_to_its_own_content(change: Change, said: str) -> None:

@@ -612,12 +612,12 @@ def test_a_file_that_was_renamed_by_hand_is_refused(name: str) -> None:
     texts[f"{name}.json"] = texts.pop("n/s@c.json")
 
     assert refused(texts) == (
-        f"megtrim/keepset/{name}.json: found the scenario n/s@c, expected {name} alone"
+        f"megtrim/keepset/{name}.json: found the scenario n/s@c, expected only {name}"
     )
 
 
 def test_a_whole_keep_set_in_one_of_the_files_is_refused() -> None:
-    assert "found the scenario m/t@c, expected m/s@c alone" in refused(
+    assert "found the scenario m/t@c, expected only m/s@c" in refused(
         {"m/s@c.json": dump_keep_set(WHOLE)}
     )
     assert "found no scenario, expected m/s@c" in refused(

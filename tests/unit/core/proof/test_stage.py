@@ -46,6 +46,7 @@ def work(session: Session, task: Task, folder: Path) -> tuple[VerifyResult, list
     to = folder / "work"
     to.mkdir()
     found = verify.work(task, session, to)
+    assert isinstance(found, VerifyResult)
     return found, sorted(path.name for path in to.iterdir())
 
 

@@ -213,7 +213,7 @@ def test_a_trap_without_a_missing_region_is_a_functions() -> None:
 
     assert (found.status, found.missing) == ("trap", ())
     assert found.text == (
-        "it trapped: a function that the keep set does not list is gone; no region is missing"
+        "it trapped: a function that the keep set does not list was left out; no region is missing"
     )
 
 

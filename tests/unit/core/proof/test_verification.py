@@ -13,7 +13,7 @@ from megtrim.engines.midout.marks import MidoutTraces
 from megtrim.libs.programs.parity import EXACT, OutputResult, Tolerance
 from unit.core.trim.stages.fake_device import GOOD as SAYS_GOOD
 from unit.core.trim.stages.fake_device import PROFILE, TRAPS, FakeDevice
-from unit.core.trim.stages.support import evidence, floats, keep_set
+from unit.core.trim.stages.support import floats, keep_set
 
 GOOD = floats(1.0, 2.0, 3.0)
 
@@ -22,8 +22,7 @@ def compared(
     plain: dict[str, bytes], reduced: dict[str, bytes], tolerance: float = 0.0
 ) -> OutputComparison:
     allowed = Tolerance(absolute=tolerance)
-    seen = evidence(outputs=plain), evidence(outputs=reduced)
-    return verification.compare_outputs(*seen, allowed, verification.DumpJudge())
+    return verification.compare_outputs(plain, reduced, allowed, verification.DumpJudge())
 
 
 def row(name: str, *, equal: bool = True, difference: float | None = 0.0) -> OutputResult:

@@ -56,7 +56,7 @@ def test_suites_are_flat_and_in_the_order_of_the_stages() -> None:
         "megtrim.profile": 1,
         "megtrim.header": 2,
         "megtrim.reduce": 2,
-        "megtrim.verify": 5,
+        "megtrim.verify": 7,
         "megtrim.perf": 1,
         "megtrim.size": 2,
     }

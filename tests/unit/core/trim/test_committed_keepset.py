@@ -293,7 +293,7 @@ def test_a_trace_that_shrank_fails_until_it_is_accepted(tmp_path: Path) -> None:
         " (shrunken trace)"
     )
     assert caught.value.hint == (
-        "if that is meant, accept it, and commit the keep set: megtrim trim --accept"
+        "if that is intended, accept it, and commit the keep set: megtrim trim --accept"
     )
     accepted, _ = support.open_session(tmp_path, accept=True)
     settle(accepted, made(accepted, 12))

@@ -40,7 +40,9 @@ def test_the_scoped_layout_alone_has_files_of_its_own() -> None:
 
 def test_a_program_without_regions_is_not_the_profile_builds() -> None:
     assert MARKS.find_held(TYPE.encode() + b"\0", name="load_and_run") == (ONE,)
-    with pytest.raises(ProductFailure, match="the profile build of load_and_run holds no midout"):
+    with pytest.raises(
+        ProductFailure, match="the profile build of load_and_run contains no midout"
+    ):
         MARKS.find_held(b"", name="load_and_run")
 
 

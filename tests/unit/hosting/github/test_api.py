@@ -518,9 +518,9 @@ def test_neither_a_page_nor_a_file_goes_to_another_host(
     serve(httpserver, said([{"id": 1}], Link=f'<{url(elsewhere)}/more>; rel="next"'))
     api = asking(url(httpserver)).api
 
-    with pytest.raises(InfrastructureFailure, match="the next page lies on another host"):
+    with pytest.raises(InfrastructureFailure, match="the next page is on another host"):
         list(api.pages(PATH))
-    with pytest.raises(InfrastructureFailure, match="the upload lies on another host"):
+    with pytest.raises(InfrastructureFailure, match="the upload goes to another host"):
         api.upload(f"{url(elsewhere)}{PATH}", b"a")
     assert elsewhere.log == []
 

@@ -157,7 +157,9 @@ def test_a_joined_verdict_is_not_joined_again(status: CheckStatus) -> None:
     checks = (*passing().checks, device_check)
     joined = replace(passing(), checks=checks, verdict=decide(each.status for each in checks))
 
-    with pytest.raises(InputError, match="holds device:x already: it is a joined one") as caught:
+    with pytest.raises(
+        InputError, match="contains device:x already: it was joined before"
+    ) as caught:
         join(joined, seen())
     assert caught.value.hint == "give the verdict that the build left, in OUT/final"
 
@@ -534,7 +536,9 @@ def test_a_trap_is_not_dropped_for_a_proof() -> None:
 def test_a_bundle_of_another_run_is_refused() -> None:
     """What devices say of its scenarios would have no check."""
     other = bundle(scenarios=(scenario(id="other/s@any"),))
-    with pytest.raises(InputError, match="asks for other/s@any, which the verdict does not hold"):
+    with pytest.raises(
+        InputError, match="asks for other/s@any, which the verdict does not contain"
+    ):
         join(passing(), seen(bundle=other))
     left = bundle(scenarios=(), proven=(proven("other/s@any"),))
     with pytest.raises(InputError, match="asks for other/s@any"):
@@ -582,5 +586,7 @@ def test_a_bundle_of_another_build_is_refused() -> None:
 def test_a_pass_of_other_outputs_is_refused() -> None:
     known = OutputResult(name="run0-var9", size_bytes=4, equal=True, largest_difference=0.0)
 
-    with pytest.raises(Contradiction, match="came from the build's run or from the device's alone"):
+    with pytest.raises(
+        Contradiction, match="exists only in the build's run or only in the device's"
+    ):
         join(_of_build(outputs=(known,)), seen(evidence(result())))

@@ -240,7 +240,7 @@ def test_a_verdict_and_a_bundle_of_two_builds_are_refused(tmp_path: Path) -> Non
 def test_times_are_joined_once(tmp_path: Path) -> None:
     """A second join could take what the first one lost from another night."""
     first = joined(tmp_path)
-    with pytest.raises(InputError, match="the verdict holds times already"):
+    with pytest.raises(InputError, match="the verdict contains times already"):
         joined(tmp_path, verdict=first)
 
 

@@ -297,7 +297,7 @@ def test_a_device_for_which_no_twin_was_made_is_shown(place: Place) -> None:
     with pytest.raises(InputError) as caught:
         place.run(recording_bundle(place, unfolded=RECORDS))
 
-    assert caught.value.message == "pixel-6 (fake): the bundle holds no probed program"
+    assert caught.value.message == "pixel-6 (fake): the bundle contains no probed program"
 
 
 def test_a_search_comes_first_and_its_cache_is_brought_back(place: Place) -> None:

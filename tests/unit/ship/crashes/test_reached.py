@@ -7,6 +7,7 @@ from megtrim.libs.util.errors import InputError
 from megtrim.ship.crashes.program import TrimmedProgram
 from megtrim.ship.crashes.reached import describe_passed_over, join_records, parse_record, price
 from support.made_programs import FIRST, ID, SECOND, STAYS, UNUSED
+from support.made_programs import OTHER as OTHER_AT
 from unit.ship.crashes.made_programs import program
 
 AT = 0x20000
@@ -35,7 +36,8 @@ def test_what_was_reached_has_a_price() -> None:
     """The largest first; a function that was called in two runs counts once."""
     record = parse_record(f"{LINE}{ID} {BEHIND:08x}\n{LINE}".encode(), source="r")
 
-    assert record.calls == {(ID, AT): ["r:1", "r:3"], (ID, BEHIND): ["r:2"]}
+    places = {function: [each.place for each in said] for function, said in record.calls.items()}
+    assert places == {(ID, AT): ["r:1", "r:3"], (ID, BEHIND): ["r:2"]}
     found = price(record, [deferring()])
     assert found.prices == {("second(int)",): 32, ("first()", "unused()"): 16}
     assert found.passed_over == {}
@@ -65,6 +67,10 @@ DAMAGED: dict[str, tuple[str | bytes, dict[str, int]]] = {
     "a cut last line": (BEFORE + LINE + LINE[:30], {"cut off": 1}),
     "a cut address": (BEFORE + LINE + LINE[:-3], {"cut off": 1}),
     "a line cut in the middle of the file": (f"{LINE[:20]}\n{BEFORE}{LINE}", {"cut off": 1}),
+    "a cut caller": (f"{BEFORE}{LINE}{LINE[:-1]} 0000", {"cut off": 1}),
+    "a run of a terminal's command": (f"run: \x1b]0;a\n{BEFORE}{LINE}", {_OTHER: 1}),
+    "a run without words": (f"run: \n{BEFORE}{LINE}", {_OTHER: 1}),
+    "a run that does not end": (f"run: {'a ' * 100_000}b\n{BEFORE}{LINE}", {_OTHER: 1}),
     "zeros at the end": (BEFORE + LINE + ZEROS, {_TORN: 1}),
     "zeros before": (ZEROS + BEFORE + LINE, {_TORN: 1}),
     "zeros within": (BEFORE + ZEROS + LINE, {_TORN: 1}),
@@ -173,3 +179,47 @@ def test_a_record_in_which_nothing_fits_is_refused(data: str, said: str) -> None
 def test_an_empty_record_says_that_nothing_was_called(data: str) -> None:
     found = price(parse_record(data.encode(), source="r"), [deferring()])
     assert (found.prices, found.passed_over) == ({}, {})
+
+
+def called(at: int, back: int) -> str:
+    return f"{ID} {at:08x} {back:08x}\n"
+
+
+GROUPS: dict[str, tuple[str, list[tuple[str, int, tuple[str, ...]]]]] = {
+    "by what called it": (called(AT, STAYS + 4), [("stays()", 1, ("",))]),
+    "a deferred caller": (
+        called(AT, STAYS + 4) + called(BEHIND, AT + 8),
+        [("stays()", 2, ("",))],
+    ),
+    "a return behind the caller's last byte": (called(AT, STAYS + 16), [("stays()", 1, ("",))]),
+    "two callers": (
+        called(AT, STAYS + 4) + called(BEHIND, OTHER_AT + 4),
+        [("other()", 1, ("",)), ("stays()", 1, ("",))],
+    ),
+    "a record of an older runtime": (LINE, [("callers that the record does not name", 1, ("",))]),
+    "another file": (called(AT, 0), [("code of another file", 1, ("",))]),
+    "no function": (called(AT, 1), [("code that has no name", 1, ("",))]),
+    "each other, which is forged": (
+        called(AT, BEHIND + 4) + called(BEHIND, AT + 4),
+        [("second(int)", 1, ("",)), ("first()", 1, ("",))],
+    ),
+    "itself": (called(AT, AT + 4), [("first()", 1, ("",))]),
+    "a run": (
+        f"run: app --fast\n{called(AT, STAYS + 4)}",
+        [("stays()", 1, ("app --fast",))],
+    ),
+    "two runs and the field": (
+        called(AT, STAYS + 4) + f"run: app 1\n{called(AT, 0)}run: app 2\n{called(AT, 0)}",
+        [("stays()", 1, ("", "app 1", "app 2"))],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", GROUPS)
+def test_functions_are_grouped_by_what_called_them_first(name: str) -> None:
+    data, expected = GROUPS[name]
+    found = price(parse_record(data.encode(), source="r"), [deferring()])
+
+    groups = [(each.caller, len(each.functions), each.runs) for each in found.groups]
+    assert groups == expected
+    assert found.passed_over == {}

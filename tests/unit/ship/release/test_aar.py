@@ -167,7 +167,7 @@ def test_one_library_for_each_abi() -> None:
 @pytest.mark.parametrize(
     ("second", "expected"),
     [
-        (part(), "arm64-v8a is there twice"),
+        (part(), "arm64-v8a occurs twice"),
         (replace(part(ARMV7), engine="e" * 64), "arm64-v8a and armeabi-v7a are of two engines"),
         (part(ARMV7, **{"include/more.h": b""}), "are of two engines"),
         (

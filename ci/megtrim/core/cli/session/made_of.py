@@ -54,6 +54,8 @@ def gather(
             built_with["embedded engine"] = tree.digest
         else:
             gathered.add_tree(tree)
+    if options.kept:
+        gathered.outside.append("it kept functions that a patch names, which no commit records")
     if options.reached:
         gathered.outside.append("it kept functions that --reached names, which no commit records")
     return MadeOf(

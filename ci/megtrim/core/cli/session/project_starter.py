@@ -28,7 +28,7 @@ def plan_project(source: Path, target: str, words: Sequence[str], config: Path) 
         raise InputError(msg, hint=f"megtrim init --cmake {source} --target PROGRAM")
     if target.endswith((SHARED_SUFFIX, ARCHIVE_SUFFIX)):
         msg = f"--target: found the library {target}, expected a program"
-        hint = "a library is trimmed for `applications` that use it: docs/how-to/trim-your-own.md"
+        hint = "a library is trimmed for `applications` that use it: docs/how-to/cmake-projects.md"
         raise InputError(msg, hint=hint)
     if found := kind_at(source):
         if found != FOLDER:

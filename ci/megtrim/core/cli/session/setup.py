@@ -93,6 +93,7 @@ def open_session(options: Options, *, writes: bool = True, commands: bool = Fals
     if options.reached:
         keep_reached: KeepReached = load(find_parts().reached, "releases")
         loaded = keep_reached(options, loaded, console)
+    loaded = loaded.keeping(options.kept)
     expect_usable_files(loaded)
     if not (options.quick or options.committed):
         committed_keepset.expect_readable(loaded, accept=options.accept)
@@ -148,6 +149,7 @@ def open_session(options: Options, *, writes: bool = True, commands: bool = Fals
     session = Session(request=request, services=services, results=results)
     expect_known_folders(loaded, trees)
     applications.expect_buildable(session)
+    applications.expect_testable(session)
     for warning in (*warnings, *applications.warn_of_libraries(session)):
         console.warn(warning)
     _expect_usable_by_parts(session)

@@ -1,5 +1,6 @@
 """Which program a scenario runs, what must be next to it, and how the programs are built."""
 
+import platform
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -8,6 +9,7 @@ from megtrim.core.chain.graph import trims_functions, trims_plain_build
 from megtrim.core.chain.result_store import StageFolder
 from megtrim.core.chain.session import Session, TrimRequest, binary, binary_digest
 from megtrim.core.config.scenarios import Scenario, all_scenarios
+from megtrim.libs.util.errors import InputError
 from megtrim.places.compile.projects.application import FULL_LTO, ApplicationSpec, expect_possible
 
 
@@ -123,6 +125,15 @@ def lto_flags(request: TrimRequest, variant: Variant) -> tuple[str, ...]:
     """
     wanted = any(application.lto == "full" for application in request.config.applications)
     return FULL_LTO if wanted and variant is not Variant.PROFILE else ()
+
+
+def expect_testable(session: Session) -> None:
+    """Raise InputError for tests of a project that is built for another machine."""
+    machine = session.services.toolchain.machine
+    if session.request.config.tests is not None and machine != platform.machine():
+        where = session.request.loaded.describe("tests")
+        msg = f"{where}: found tests of programs for {machine}, expected {platform.machine()}"
+        raise InputError(msg, hint="tests run on this machine: toolchain: {kind: host}")
 
 
 def expect_buildable(session: Session) -> None:

@@ -22,6 +22,7 @@ from megtrim.core.trim.builds import applications, size_options
 from megtrim.core.trim.builds.switches import is_minimum_size, switch_options
 from megtrim.libs.elf.layout import WITH_BUILD_ID
 from megtrim.places.compile.projects.cmake.driver import is_build_tree
+from megtrim.places.compile.projects.tested import SuiteFolder
 
 _INCLUDE = "include/"
 
@@ -150,6 +151,22 @@ def expect_linkable(session: Session, wanted: BuildSpec, folder: Path) -> None:
             applications.linked_again(session),
             work=tree,
             folder=folder,
+            applications=applications.list_specs(session, wanted.variant),
+        )
+
+
+@contextmanager
+def open_tests(
+    session: Session, wanted: BuildSpec, target: str, folder: Path
+) -> Iterator[SuiteFolder]:
+    """Give out where the project's own tests run; nobody else builds there meanwhile."""
+    with _tree(session.services, wanted.variant) as tree:
+        yield session.services.builder.open_tests(
+            wanted,
+            target,
+            work=tree,
+            folder=folder,
+            progress=session.services.console.progress("building tests"),
             applications=applications.list_specs(session, wanted.variant),
         )
 

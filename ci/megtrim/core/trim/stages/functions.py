@@ -40,8 +40,8 @@ from megtrim.core.functions.observables import (
 )
 from megtrim.core.keep.keepset import KeepSet, ScenarioRecord, build_keep_set
 from megtrim.core.keep.keepset_files import dump_keep_set, read_keep_set
-from megtrim.core.keep.operators import OperatorNeeds
 from megtrim.core.keep.trace import Trace, TraceFailure, TraceProblem
+from megtrim.core.project import find_operators
 from megtrim.core.trim.builds import applications, size_options, variants
 from megtrim.core.trim.builds import links as linking
 from megtrim.core.trim.committed_keepset import read_committed
@@ -251,7 +251,7 @@ def _take(given: DeviceResult, scenario: Scenario, session: Session, folder: Pat
         raise InputError(msg, hint="run the device job again")
     observed = read_observables(session.results.done[LINKED].file(linking.observables(name)))
     if found != function_list(observed, found.names):
-        msg = f"{file}: holds other functions than a list of this link"
+        msg = f"{file}: contains other functions than a list of this link"
         raise InputError(msg, hint="run the device job again")
     (folder / FUNCTIONS_FILE).write_bytes(data)
     return RecordResult(functions=len(found.names), time_s=given.result.time_s)
@@ -329,18 +329,9 @@ def _merge_records(session: Session) -> KeepSet:
         for scenario in all_scenarios(session.request.config)
     ]
     generation = session.services.engine.identity().generation
-    return build_keep_set(generation, records, traced.operators if traced else _list_needs(session))
-
-
-def _list_needs(session: Session) -> OperatorNeeds | None:
-    """Where no header is made of operators, they are facts for prices and comparisons alone."""
-    project = session.services.engine
-    config = session.request.config
-    if project.models is None or project.marks is not None or not config.models:
-        return None
-    named = [(each.name, each.file, each.strip_info) for each in config.models]
-    needs, _warnings = project.models.gather_needs(named, folder=session.request.loaded.folder)
-    return needs
+    known = find_operators(session.services.engine, session.request.loaded)
+    needs = traced.operators if traced else known
+    return build_keep_set(generation, records, needs)
 
 
 def _with_functions(

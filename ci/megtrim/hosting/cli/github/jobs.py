@@ -289,7 +289,7 @@ def _inside(keep_set: Path, project: Path) -> str:
         return keep_set.resolve().relative_to(project.resolve()).as_posix()
     except ValueError:
         msg = f"{keep_set} is not in {project}"
-        raise InputError(msg, hint="name the checkout that holds it with --project") from None
+        raise InputError(msg, hint="name the checkout that contains it with --project") from None
 
 
 def _expect_of(config: str, keep_set: str, traced: Invocation) -> None:

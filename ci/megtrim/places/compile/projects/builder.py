@@ -26,8 +26,10 @@ from megtrim.places.compile.projects.cmake.compiler_cache import CompilerCache
 from megtrim.places.compile.projects.cmake.driver import Job, WorkTree
 from megtrim.places.compile.projects.link import relink
 from megtrim.places.compile.projects.link.invocation import LinkCommand, LinkEnvironment
+from megtrim.places.compile.projects.tested import SuiteFolder
 
 Progress = Callable[[int, int, str], None]
+_TESTS = "tests"
 
 
 class Builder:
@@ -114,6 +116,31 @@ class Builder:
             for target in targets:
                 link_env = self._link_environment(target, "check", tree, folder, applications)
                 relink.expect_linkable(target, self._find_command(target, link_env), link_env)
+
+    def open_tests(
+        self,
+        spec: BuildSpec,
+        target: str,
+        *,
+        work: Path,
+        folder: Path,
+        progress: Progress,
+        applications: tuple[ApplicationSpec, ...] = (),
+    ) -> SuiteFolder:
+        """Return where the project's own tests run. The tree is built first if it is not."""
+        tree = _tree(spec, work)
+        if not self._is_up_to_date(spec, tree, applications):
+            self._make(spec, tree, folder, applications, progress)
+        return SuiteFolder(
+            folder=self._find_start(tree),
+            file=self._find_built(tree, target),
+            scratch=tree.root / _TESTS,
+            processes=self._processes,
+            is_stale=True,
+        )
+
+    def _find_start(self, tree: WorkTree) -> Path:
+        return tree.build
 
     def _find_built(self, tree: WorkTree, target: str) -> Path:
         return _find_artifact(tree.build, target)

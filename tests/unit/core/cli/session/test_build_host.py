@@ -204,7 +204,7 @@ def test_a_broken_url_is_refused_where_it_is_set(
         .expect(2)
         .err.endswith(
             f"megtrim: {source}: found https://, which ccache does not support\n"
-            "  http:// in a closed network, or through a tunnel of yours\n"
+            "  http:// in a closed network, or through your own tunnel\n"
         )
     )
 

@@ -14,6 +14,7 @@ from megtrim.core.build_spec import Linkage, Origin, Relocations, SourceOptions,
 from megtrim.core.checks.check import DeviceIdentity
 from megtrim.core.checks.invocation import Invocation
 from megtrim.core.config.commands import CommandConfig
+from megtrim.core.config.own_tests import OwnTestsConfig
 from megtrim.core.config.units import GrowthLimit
 from megtrim.core.trim.results import UnfoldedLinksResult
 from megtrim.engines.load_and_run import dialects
@@ -79,6 +80,10 @@ TIES: Mapping[str, str] = {
     **dict.fromkeys(
         ("engine.folder", "engine.include"),
         "of a project of kind cmake: tests/unit/engines/test_cmake.py",
+    ),
+    **dict.fromkeys(
+        (f"tests.{name}" for name in OwnTestsConfig.model_fields),
+        "of a project's own tests: tests/integration/test_own_tests.py",
     ),
     **dict.fromkeys(
         ("engine.build", "engine.compiler"),

@@ -20,7 +20,14 @@ from megtrim.core.proof.neighbours import (
     NeighbourRunResult,
     NeighboursResult,
 )
-from megtrim.core.proof.results import VerificationOutcome, VerifyResult
+from megtrim.core.proof.results import (
+    DeferralResult,
+    DeferredCalls,
+    FailedTest,
+    SuiteResult,
+    VerificationOutcome,
+    VerifyResult,
+)
 from megtrim.core.size.counted import MemoryUse, Use, Work
 from megtrim.core.size.references.stage import ReferencesResult
 from megtrim.core.size.results import SizeResult
@@ -114,6 +121,23 @@ SAMPLES: Mapping[type[StageResult], StageResult] = {
             day=date(2027, 1, 20),
             device=DEVICE,
             outcome=OUTCOME,
+        ),
+        DeferralResult(
+            programs=(
+                DeferredCalls(
+                    program="load_and_run", scenario="m/s@any", moved=9, called=8, outputs="equal"
+                ),
+            )
+        ),
+        SuiteResult(
+            target="draw",
+            tests=9,
+            passing=8,
+            counted=5,
+            trapped=2,
+            unloaded=("other",),
+            failed=(FailedTest(name="area", how="it ended with 1", whole=True, said="9 != 8"),),
+            deferring=True,
         ),
         NeighbourRunResult(neighbour=NEIGHBOUR),
         NeighboursResult(scenario="m/s@any", neighbours=(NEIGHBOUR,)),

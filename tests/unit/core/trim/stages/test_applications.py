@@ -39,7 +39,7 @@ from megtrim.places.devices.device import Device
 from unit.core.functions.made_links import DATA, Symbol, linked
 from unit.core.trim.stages.built import finish
 from unit.core.trim.stages.fake_device import FakeDevice
-from unit.core.trim.stages.support import changed, evidence, keep_set, open_session
+from unit.core.trim.stages.support import changed, keep_set, open_session
 from unit.lab.evidence.support import BUNDLE, device
 
 LIBRARY = "libengine.so"
@@ -180,8 +180,7 @@ def test_what_a_run_depends_on_holds_the_shared_object(tmp_path: Path) -> None:
 def test_equal_words_alone_are_a_proof(
     plain: dict[str, bytes], reduced: dict[str, bytes], status: str, said: str
 ) -> None:
-    seen = evidence(outputs=plain), evidence(outputs=reduced)
-    found = verification.compare_outputs(*seen, EXACT, verification.FileJudge())
+    found = verification.compare_outputs(plain, reduced, EXACT, verification.FileJudge())
 
     assert (found.status, found.text) == (status, said)
     same = OutputResult(name="o", size_bytes=3, equal=True, largest_difference=0.0)

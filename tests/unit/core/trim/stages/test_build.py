@@ -64,7 +64,7 @@ def test_the_plain_build_counts_no_regions(tmp_path: Path) -> None:
     assert found.build.artifacts == {"load_and_run": 4}
     assert not (tmp_path / "left/regions.txt").exists()
     again = session(tmp_path / "again", b"\x7fELF")
-    with pytest.raises(ProductFailure, match="load_and_run holds no midout regions"):
+    with pytest.raises(ProductFailure, match="load_and_run contains no midout regions"):
         build.work(task(Variant.PROFILE), again, tmp_path / "again/left")
 
 

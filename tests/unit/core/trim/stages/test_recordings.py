@@ -209,8 +209,8 @@ def test_a_list_of_another_link_is_refused(tmp_path: Path) -> None:
         (f"megtrim functions v1\nlink {LINK}\n", ":3: a list without any function"),
         (LISTED[:-1], "the last line does not end with a newline"),
         (LISTED.replace("one", "; system("), "expected a linkage name"),
-        (LISTED.replace("one", "run"), "holds other functions than a list of this link"),
-        (LISTED.replace("main", "_Exit"), "holds other functions than a list of this link"),
+        (LISTED.replace("one", "run"), "contains other functions than a list of this link"),
+        (LISTED.replace("main", "_Exit"), "contains other functions than a list of this link"),
     ],
 )
 def test_what_is_no_list_is_refused(tmp_path: Path, text: str, said: str) -> None:

@@ -119,7 +119,7 @@ def _split(url: str, source: str) -> SplitResult:
         raise InputError(msg, hint=_HINT) from None
     if parts.scheme in _ENCRYPTED:
         msg = f"{source}: found {parts.scheme}://, which ccache does not support"
-        hint = f"{_ENCRYPTED[parts.scheme]}:// in a closed network, or through a tunnel of yours"
+        hint = f"{_ENCRYPTED[parts.scheme]}:// in a closed network, or through your own tunnel"
         raise InputError(msg, hint=hint)
     if parts.scheme not in _ATTRIBUTES:
         msg = f"{source}: found no URL of a storage that ccache knows"

@@ -137,7 +137,7 @@ class RecordedBuilder(Builder):
         command = self._compile_sources(link, link_env)
         unsplit, split_bytes = inputs.find_unsplit(command, link_env)
         if unsplit and not split_bytes:
-            msg = f"no function of {target} has a section of its own, so that none can be left out"
+            msg = f"no function of {target} is in a separate section, so none can be left out"
             hint = "compile with -ffunction-sections, and without -fno-function-sections"
             raise InputError(msg, hint=hint)
         if unsplit:
@@ -153,6 +153,9 @@ class RecordedBuilder(Builder):
     def _find(self, target: str, tree: WorkTree) -> RecordedLink:
         calls = Wrappers(tree.root / _WRAPPERS).read()
         return find_target(calls, target, tree, command="the build")
+
+    def _find_start(self, tree: WorkTree) -> Path:
+        return tree.source
 
     def _find_built(self, tree: WorkTree, target: str) -> Path:
         return Path(self._find(target, tree).output)

@@ -79,7 +79,7 @@ class Wrappers:
         try:
             if self.record.stat().st_size > LARGEST_RECORD_BYTES:
                 msg = f"{self.record}: found more than {LARGEST_RECORD_BYTES:,} bytes of calls"
-                raise InputError(msg, hint="build less of the project: name a target of its own")
+                raise InputError(msg, hint="build less of the project: name one target")
             data = self.record.read_bytes()
         except OSError as error:
             msg = f"{self.record}, the record of the build, cannot be read: {error.strerror}"

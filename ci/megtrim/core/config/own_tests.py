@@ -1,0 +1,21 @@
+"""The tests of a project, as its configuration names them."""
+
+from typing import Annotated
+
+from pydantic import Field
+
+from megtrim.core.config.commands import BuildCommand
+from megtrim.core.config.value_types import ConfigSection, TimeoutS
+
+
+class OwnTestsConfig(ConfigSection):
+    """The project's own tests, which run with the trimmed file in the place of the plain one."""
+
+    commands: Annotated[tuple[BuildCommand, ...], Field(min_length=1)]
+    """Each a list of words, such as [[ctest], [sh, ../tests/run.sh]], which is a test; ctest stands
+    for each of its tests. They run without a shell: for kind cmake in the folder of the build, for
+    kind link in the copy of source."""
+    build: tuple[BuildCommand, ...] = ()
+    """Commands that build the tests first, such as [[ninja]]."""
+    timeout_s: TimeoutS = Field(default=600.0, alias="timeout")
+    """The longest time that one test may take, such as 10 minutes."""

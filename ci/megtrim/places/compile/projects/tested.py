@@ -1,0 +1,182 @@
+"""A project's own tests, run where it was built, with its own file or a trimmed one in place."""
+
+import json
+import os
+import shlex
+import shutil
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from megtrim.core.build_spec import REST_SUFFIX
+from megtrim.libs.util.errors import InfrastructureFailure, InputError, ProductFailure
+from megtrim.libs.util.files import guard_write
+from megtrim.libs.util.process import Command, ProcessRunner
+from megtrim.libs.util.value import Value
+from megtrim.places.compile.projects import watcher
+
+_OURS = ("cmake", "ctest", "ninja")
+_CTEST = "ctest"
+_LIST = ("--show-only=json-v1",)
+_SPECIAL = frozenset("[].^$|\\?*+()")
+_ASIDE = "own"
+_RECORD = "seen.json"
+_HOME = "home"
+_LIST_TIMEOUT_S = 600.0
+_LARGEST_RECORD_BYTES = 4096
+
+
+class OwnTest(Value):
+    name: str
+    argv: tuple[str, ...]
+
+
+class SuiteRun(Value):
+    rc: int
+    timed_out: bool
+    loaded: bool
+    """A process of it loaded the file that was put in the place of the project's own."""
+    trapped: bool
+    """Such a process got the signal of a trap."""
+    said: str
+
+    @property
+    def passed(self) -> bool:
+        return self.rc == 0 and not self.timed_out
+
+    def describe(self) -> str:
+        return "it did not end in time" if self.timed_out else f"it ended with {self.rc}"
+
+
+class SuiteFolder(Value):
+    folder: Path
+    """Where the commands start."""
+    file: Path
+    """What the project built, and what is replaced."""
+    scratch: Path
+    processes: ProcessRunner
+    is_stale: bool
+    """Its build makes the file again, should megtrim be ended while another one is in its place."""
+
+    def prepare(self, commands: Sequence[tuple[str, ...]], *, timeout_s: float, log: Path) -> None:
+        """Raises ProductFailure for a command that fails."""
+        for words in commands:
+            shown = shlex.join(words)
+            command = Command(
+                argv=self._resolve(words),
+                cwd=self.folder,
+                env=self._make_places(),
+                timeout_s=timeout_s,
+                merge_stderr=True,
+                log=log,
+            )
+            ended = self.processes.for_builds().run(command)
+            if not ended.ok:
+                msg = f"`{shown}` of tests.build fails with {ended.rc}"
+                raise ProductFailure(msg, hint=f"its last words are in {log}")
+
+    def list_tests(self, commands: Sequence[tuple[str, ...]]) -> tuple[OwnTest, ...]:
+        """A call of ctest stands for each of its tests."""
+        found: list[OwnTest] = []
+        for words in commands:
+            argv = self._resolve(words)
+            if words[0] == _CTEST:
+                found += self._list_of_ctest(words, argv)
+            else:
+                found.append(OwnTest(name=shlex.join(words), argv=argv))
+        return tuple(found)
+
+    def _list_of_ctest(self, words: tuple[str, ...], argv: tuple[str, ...]) -> Iterator[OwnTest]:
+        command = Command(
+            argv=(*argv, *_LIST),
+            cwd=self.folder,
+            env=self._make_places(),
+            timeout_s=_LIST_TIMEOUT_S,
+            tested=True,
+        )
+        ended = self.processes.for_builds().run(command)
+        try:
+            names = [each["name"] for each in json.loads(ended.stdout)["tests"]]
+        except (ValueError, KeyError, TypeError):
+            names = []
+        if not names or not all(isinstance(name, str) for name in names):
+            msg = f"`{shlex.join(words)}` of tests.commands lists no test: {ended.stderr[:200]}"
+            raise InputError(msg, hint="does engine.cmake turn the project's tests on?")
+        for name in dict.fromkeys(names):
+            pattern = "".join(f"\\{each}" if each in _SPECIAL else each for each in name)
+            yield OwnTest(name=name, argv=(*argv, "--output-on-failure", "-R", f"^{pattern}$"))
+
+    @contextmanager
+    def put(self, program: Path, *, rest: Path | None) -> Iterator[None]:
+        """Put a trimmed file in the place of the project's own, which comes back at the end."""
+        aside = self.scratch / _ASIDE
+        beside = self.file.with_name(f"{program.name}{REST_SUFFIX}")
+        with guard_write(self.file):
+            self.scratch.mkdir(parents=True, exist_ok=True)
+            self.file.replace(aside)
+            # A test may have left a link there.
+            beside.unlink(missing_ok=True)
+        try:
+            with guard_write(self.file):
+                shutil.copy2(program, self.file)
+                if self.is_stale:
+                    os.utime(self.file, (0, 0))
+                if rest is not None:
+                    shutil.copy2(rest, beside)
+            yield
+        finally:
+            with guard_write(self.file):
+                beside.unlink(missing_ok=True)
+                aside.replace(self.file)
+
+    def run(self, test: OwnTest, build_id: str, *, timeout_s: float) -> SuiteRun:
+        """``build_id``: of the trimmed file; empty: the project's own is in its place."""
+        env = self._make_places()
+        record = self.scratch / _RECORD
+        record.unlink(missing_ok=True)
+        argv = test.argv
+        if build_id:
+            watching = (sys.executable, "-I", "-S", watcher.__file__, str(record), build_id)
+            argv = (*watching, *argv)
+        command = Command(
+            argv=argv,
+            cwd=self.folder,
+            env=env,
+            timeout_s=timeout_s,
+            merge_stderr=True,
+            tested=True,
+        )
+        ended = self.processes.for_builds().run(command)
+        seen = _read_record(record) if build_id and not ended.timed_out else {}
+        return SuiteRun(
+            rc=ended.rc,
+            timed_out=ended.timed_out,
+            loaded=seen.get("loaded") is True,
+            trapped=seen.get("trapped") is True,
+            said=ended.stdout,
+        )
+
+    def _resolve(self, words: tuple[str, ...]) -> tuple[str, ...]:
+        name, *others = words
+        if name in _OURS:
+            name = self.processes.build_tool(name)
+        return (name, *others)
+
+    def _make_places(self) -> dict[str, str]:
+        home = self.scratch / _HOME
+        with guard_write(home):
+            home.mkdir(parents=True, exist_ok=True)
+        return {"HOME": str(home), "TMPDIR": str(home)}
+
+
+def _read_record(record: Path) -> dict[str, object]:
+    try:
+        with record.open("rb") as stream:
+            found = json.loads(stream.read(_LARGEST_RECORD_BYTES))
+    except (OSError, ValueError):
+        found = None
+    if not isinstance(found, dict):
+        msg = "a test left no record of the files that its processes load"
+        raise InfrastructureFailure(msg, hint="may processes be traced here (ptrace)?")
+    return found

@@ -1,0 +1,131 @@
+"""Tests of a project that are not what they seem, each of them real."""
+
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+import yaml
+
+from integration.test_own_tests import CONFIG, FILES
+from megtrim.libs.elf.layout import parse_build_id
+from megtrim.libs.util.process import ProcessRunner
+from megtrim.places.compile.projects.tested import OwnTest, SuiteFolder, SuiteRun
+from support.megtrim_cli import run_megtrim
+from unit.places.compile.projects.support import write
+
+pytestmark = [pytest.mark.chain]
+
+TRAPS = "int main(int count, char** words) { if (count > 1) __builtin_trap(); return 0; }\n"
+TIMEOUT_S = 30.0
+
+
+@dataclass
+class Suite:
+    folder: SuiteFolder
+    trimmed: Path
+    outside: Path
+
+    def run(self, *words: str, timeout_s: float = TIMEOUT_S) -> SuiteRun:
+        rest = self.trimmed.with_name("second")
+        build_id = parse_build_id(self.trimmed.read_bytes())
+        test = OwnTest(name="test", argv=words)
+        with self.folder.put(self.trimmed, rest=rest):
+            return self.folder.run(test, build_id, timeout_s=timeout_s)
+
+    def shell(self, text: str, **more: float) -> SuiteRun:
+        return self.run("sh", "-c", text, **more)
+
+
+@pytest.fixture
+def suite(tmp_path: Path, processes: ProcessRunner) -> Suite:
+    for name in ("build", "trimmed", "outside"):
+        (tmp_path / name).mkdir()
+    trimmed = tmp_path / "trimmed/program"
+    (tmp_path / "main.c").write_text(TRAPS, encoding="utf-8")
+    flags = ("-Wl,--build-id=sha1", "-o", str(trimmed))
+    processes.capture("gcc", str(tmp_path / "main.c"), *flags)
+    (tmp_path / "trimmed/second").write_text("second", encoding="utf-8")
+    (tmp_path / "build/program").write_text("own", encoding="utf-8")
+    folder = SuiteFolder(
+        folder=tmp_path / "build",
+        file=tmp_path / "build/program",
+        scratch=tmp_path / "scratch",
+        processes=processes,
+        is_stale=True,
+    )
+    return Suite(folder=folder, trimmed=trimmed, outside=tmp_path / "outside")
+
+
+@pytest.fixture
+def processes() -> ProcessRunner:
+    return ProcessRunner({"PATH": "/usr/bin:/bin"})
+
+
+def test_a_word_of_a_test_that_a_shell_would_read(suite: Suite) -> None:
+    word = "a\"b'c\n;touch made;$(touch made)"
+    shows = "import sys; sys.exit(sys.argv[1] != " + repr(word) + ")"
+
+    assert suite.run(sys.executable, "-c", shows, word).passed
+    assert [path.name for path in suite.folder.folder.iterdir()] == ["program"]
+
+
+def test_a_test_that_forges_its_record(suite: Suite) -> None:
+    record = suite.folder.scratch / "seen.json"
+    forged = '{"loaded": true, "trapped": true}'
+    seen = suite.shell(f"echo '{forged}' > {record}; exit 1")
+
+    assert (seen.loaded, seen.trapped) == (False, False)
+
+
+@pytest.mark.parametrize("more", ["", "; ln -s {} program"])
+def test_a_test_that_removes_the_trimmed_file(suite: Suite, more: str) -> None:
+    theirs = suite.outside / "theirs"
+    theirs.write_text("theirs", encoding="utf-8")
+    assert suite.shell("rm program" + more.format(theirs)).passed
+
+    assert suite.folder.file.read_text(encoding="utf-8") == "own"
+    assert theirs.read_text(encoding="utf-8") == "theirs"
+
+
+def test_a_link_where_the_second_file_goes(suite: Suite) -> None:
+    theirs = suite.outside / "theirs"
+    theirs.write_text("theirs", encoding="utf-8")
+    (suite.folder.folder / "program.rest").symlink_to(theirs)
+
+    assert suite.shell('test "$(cat program.rest)" = second').passed
+    assert theirs.read_text(encoding="utf-8") == "theirs"
+
+
+def test_a_test_that_goes_on_in_the_background(suite: Suite) -> None:
+    made = suite.outside / "made"
+    text = f"setsid sh -c 'sleep 2; echo > {made}' > /dev/null 2>&1 &\nexit 0"
+    assert suite.shell(text).passed
+
+    time.sleep(3)
+    assert not made.exists()
+
+
+def test_a_test_that_hangs(suite: Suite) -> None:
+    seen = suite.shell("sleep 100", timeout_s=1.0)
+
+    assert (seen.timed_out, seen.passed, seen.loaded) == (True, False, False)
+
+
+@pytest.mark.parametrize(("words", "trapped"), [("", False), (" now", True)])
+def test_a_test_that_loads_it_by_a_child(suite: Suite, words: str, trapped: bool) -> None:
+    seen = suite.shell(f"env sh -c 'exec ./program{words}'")
+
+    assert (seen.loaded, seen.trapped, seen.passed) == (True, trapped, not trapped)
+
+
+def test_a_check_of_a_configuration_with_tests(tmp_path: Path) -> None:
+    write(tmp_path / "source", FILES)
+    made = tmp_path / "made"
+    commands = {"commands": [["touch", str(made)]], "build": [["touch", str(made)]]}
+    config = yaml.safe_dump(CONFIG | {"tests": commands})
+    (tmp_path / "megtrim.yaml").write_text(config, encoding="utf-8")
+
+    assert "1 scenario can be trimmed" in run_megtrim("check", cwd=tmp_path).stderr
+    assert not made.exists()

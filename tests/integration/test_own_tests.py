@@ -1,0 +1,115 @@
+"""The tests of a project, run with the trimmed file in the place of the one that it built."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from support.megtrim_cli import run_megtrim
+from unit.places.compile.projects.support import write
+
+pytestmark = [pytest.mark.chain]
+
+FILES = {
+    "CMakeLists.txt": """\
+cmake_minimum_required(VERSION 3.15)
+project(shapes C)
+enable_testing()
+add_library(static STATIC shapes.c)
+add_executable(draw main.c)
+target_link_libraries(draw static)
+add_executable(alone test.c)
+target_link_libraries(alone static)
+add_test(NAME square COMMAND sh -c "test `$<TARGET_FILE:draw> square` = 9")
+add_test(NAME circle.3+ COMMAND sh -c "test `$<TARGET_FILE:draw> circle` = 27")
+add_test(NAME wrong COMMAND draw nothing)
+add_test(NAME linked COMMAND alone)
+add_test(NAME broken COMMAND false)
+""",
+    "main.c": """\
+#include <stdio.h>
+int area(const char *name, int side);
+int main(int argc, char **argv) {
+  int found = argc == 2 ? area(argv[1], 3) : 0;
+  printf("%d\\n", found);
+  return found == 0;
+}
+""",
+    "test.c": """\
+int area(const char *name, int side);
+int main(void) { return area("square", 3) != 9; }
+""",
+    "shapes.c": """\
+#include <string.h>
+static __attribute__((noinline)) int square(int side) { return side * side; }
+static __attribute__((noinline)) int circle(int side) { return side * side * 3; }
+int area(const char *name, int side) {
+  if (!strcmp(name, "square")) return square(side);
+  return strcmp(name, "circle") ? 0 : circle(side);
+}
+""",
+}
+CONFIG = {
+    "version": 1,
+    "engine": {"kind": "cmake", "source": "source", "target": "draw"},
+    "toolchain": {"kind": "host"},
+    "scenarios": [{"name": "square", "args": ["square"]}],
+    "tests": {"build": [["ninja"]], "commands": [["ctest"]]},
+}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("own-tests")
+    write(folder / "source", FILES)
+    return folder
+
+
+def trim(folder: Path, level: str, **tests: object) -> tuple[int, dict[str, Any]]:
+    """Return the exit status, and the check of the tests."""
+    config = CONFIG | {"trim": {"level": level}}
+    config["tests"] = {"build": [["ninja"]], "commands": [["ctest"]], **tests}
+    (folder / "megtrim.yaml").write_text(yaml.safe_dump(config), encoding="utf-8")
+    ended = run_megtrim("trim", "--accept", cwd=folder)
+    text = (folder / "megtrim-out/final/verdict.json").read_text(encoding="utf-8")
+    (check,) = [each for each in json.loads(text)["checks"] if each["kind"] == "tests"]
+    return ended.rc, check
+
+
+def test_each_test_passes_with_the_second_file_and_traps_without_it(folder: Path) -> None:
+    rc, check = trim(folder, "deferred")
+
+    assert (rc, check["status"]) == (0, "pass")
+    assert check["text"] == (
+        "2 of 3 tests load draw: with the companion file 2 pass; without it 1 pass, 1 trap"
+    )
+    assert check["detail"] == "these do not load draw, and do not count: linked"
+
+
+def test_what_a_test_needs_traps_in_a_program_without_it(folder: Path) -> None:
+    rc, check = trim(folder, "function")
+
+    assert (rc, check["status"]) == (0, "pass")
+    assert check["text"] == "2 of 3 tests load draw: 1 pass, 1 trap"
+
+
+def test_a_suite_that_links_the_library_shows_nothing(folder: Path) -> None:
+    _, check = trim(folder, "function", commands=[["./alone"]])
+
+    assert check["status"] == "inconclusive"
+    assert check["text"] == (
+        "none of 1 test that pass with the plain file load draw, so they show nothing of it"
+    )
+
+
+def test_a_test_that_ends_otherwise_is_a_failure(folder: Path) -> None:
+    differs = ["sh", "-c", "./draw square && test `stat -c %Y draw` -gt 0"]
+    rc, check = trim(folder, "function", commands=[differs])
+
+    assert (rc, check["status"]) == (1, "fail")
+    assert check["text"] == "1 of 1 test load draw: 0 pass, 1 fail"
+    assert "with the trimmed file, it ended with 1" in check["detail"]
+    (own,) = (folder / "megtrim-out/work").glob("*-plain/build/draw")
+    assert own.stat().st_mtime > 0
