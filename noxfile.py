@@ -144,6 +144,13 @@ def check(session: nox.Session) -> None:
     session.run("python", "scripts/check_changes.py", *session.posargs, env=env)
 
 
+@nox.session(default=False)
+def core_alone(session: nox.Session) -> None:
+    """Install the core without parts and MegEngine, trim, and run its tests: `-- --no-tests`."""
+    _install(session, "tests")
+    session.run("python", "scripts/core_alone.py", *session.posargs)
+
+
 @nox.session
 def types(session: nox.Session) -> None:
     """Check types."""

@@ -25,7 +25,7 @@ from megtrim.core.build_spec import Variant
 from megtrim.core.parts import hand_in
 from megtrim.core.trim.runs.execution import RunSpec, run_on
 from megtrim.core.trim.runs.tracing import leave_trace
-from megtrim.engines.megengine.regions.midout import MidoutTraces
+from megtrim.engines.midout.marks import MidoutTraces
 from megtrim.libs.util.process import Command, ProcessRunner
 from megtrim.parts import PARTS
 from megtrim.places.devices.device import Device, Timeouts

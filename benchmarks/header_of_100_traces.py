@@ -21,9 +21,9 @@ from pathlib import Path
 
 from megtrim.core.keep.keepset import ScenarioRecord, build_keep_set
 from megtrim.core.keep.keepset_files import dump_keep_set
-from megtrim.engines.megengine.models.operators import merge, parse_operator_json
-from megtrim.engines.megengine.regions.header import MACROS, Layout, Scopes, render
-from megtrim.engines.megengine.regions.trace import read_trace
+from megtrim.engines.midout.header import MACROS, Layout, Scopes, render
+from megtrim.engines.midout.trace import read_trace
+from megtrim.engines.models.operators import merge, parse_operator_json
 from megtrim.libs.util.process import Command, ProcessRunner
 
 DATA = Path(__file__).resolve().parents[1] / "tests/data"

@@ -29,7 +29,7 @@ from megtrim.core.keep.keepset_files import read_folder, read_keep_set
 from megtrim.core.keep.operators import select_needs, unite_needs
 from megtrim.core.parts import hand_in
 from megtrim.core.trim.builds import variants
-from megtrim.engines.megengine.regions.header import Layout
+from megtrim.engines.midout.header import Layout
 from megtrim.parts import PARTS
 
 MOST_FILES = 5

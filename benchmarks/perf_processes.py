@@ -12,7 +12,7 @@ from typing import Protocol
 
 import click
 
-from megtrim.engines.megengine.load_and_run.timing_log import read_timing_log
+from megtrim.engines.load_and_run.timing_log import read_timing_log
 from megtrim.libs.util.process import Command, ProcessRunner
 from megtrim.times.experiments.contest import Sample
 from megtrim.times.measuring.timing_runs import Turn, plan_turns

@@ -30,7 +30,7 @@ from megtrim.core.config.scenarios import Scenario, all_scenarios
 from megtrim.core.proof.results import VerifyResult
 from megtrim.core.trim.runs.execution import MODEL
 from megtrim.core.trim.runs.scenario_runs import cache_of
-from megtrim.engines.megengine.load_and_run.arguments import ProgramArguments, compose
+from megtrim.engines.load_and_run.arguments import ProgramArguments, compose
 from megtrim.libs.util.errors import ProductFailure
 from megtrim.places.devices.device import Lease, RunDirectory
 

@@ -234,7 +234,7 @@ class Tree:
         mirrors = _name_mirrors(self._names)
         for name, file in self._names.items():
             text = self._texts[file]
-            used = {*_find_imports(text), *_QUOTED_MODULE.findall(text), *_SCRIPT.findall(text)}
+            used = {*find_imports(text), *_QUOTED_MODULE.findall(text), *_SCRIPT.findall(text)}
             if _is_unit_test(file):
                 used |= {f"{each}.__main__" for each in _STARTED.findall(text)}
                 used |= self._find_verbs(text)
@@ -277,7 +277,7 @@ def _name_conftests(file: str) -> set[str]:
     return {".".join((*folder.parts, "conftest")) for folder in folders}
 
 
-def _find_imports(text: str) -> Iterator[str]:
+def find_imports(text: str) -> Iterator[str]:
     for module, imported, plain in _IMPORT.findall(text):
         parts = (module or plain).split(".")
         # A package's own file is run before its modules.

@@ -10,7 +10,7 @@ PARTS = Parts(
         "ncnn": "engines.ncnn:Ncnn",
         "link": "engines.link:LinkProject",
     },
-    program="engines.megengine.load_and_run.program",
+    program="engines.load_and_run.program",
     experiments="engines.megengine.experiments:EXPERIMENTS",
     verbs=(
         PartVerb(name="explain", place="ship.cli.explain:explain", after="probe"),

@@ -14,7 +14,8 @@ from megtrim.ship.crashes.lookup import look_up
 from megtrim.ship.crashes.report import MAX_REPORT_BYTES, parse_report
 from support.crash_documents import BASE, Fields, encode, proto_frame, sentry, varint
 from support.crash_reports import FieldPlace, list_places
-from unit.ship.crashes.made_programs import STAYS, STUB_AT, numbered
+from support.made_programs import STAYS, STUB_AT
+from unit.ship.crashes.made_programs import numbered
 
 PROGRAM = replace(numbered(), name="libengine.so")
 PLACE: FieldPlace = list_places(PROGRAM, {"first()": STUB_AT}, STAYS + 4)[0]

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from attacks.arena import OTHER, REGION, SCENARIO, Arena
 from attacks.tampering import flip
-from megtrim.engines.megengine.models.reader import parse_model
+from megtrim.engines.sample_models import parse_sample_model
 from support.megtrim_cli import SAMPLE
 from unit.sample_engine.engine_scripts import sample_writer, write_models
 
@@ -141,7 +141,7 @@ def test_another_graph_that_the_file_names(arena: Arena) -> None:
     before = arena.keep.read().scenarios[0].graph_sha256
     change_graph(arena)
     file = arena.folder / "engine/models/tiny-mobile.sample"
-    now = parse_model(file.read_bytes(), source="model").graph_sha256
+    now = parse_sample_model(file.read_bytes(), source="model").graph_sha256
     assert before != now
     rewrite(arena, rf'"graph_sha256": "{before}"', f'"graph_sha256": "{now}"')
 

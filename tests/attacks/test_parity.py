@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from attacks.arena import Arena
 from attacks.documents import Documents, leaving
-from megtrim.engines.megengine.load_and_run.dump import BY_NUMBER
+from megtrim.engines.load_and_run.dump import BY_NUMBER
 
 pytestmark = [pytest.mark.chain]
 

@@ -36,9 +36,9 @@ from megtrim.ship.release.contents import (
 )
 from megtrim.ship.release.documents import DOCUMENTS, seal
 from megtrim.ship.release.packaged import describe_packaged
+from support.made_programs import folded
 from support.megtrim_cli import run_megtrim
 from unit.core.verdict.examples import RESNET, passing
-from unit.ship.crashes.made_programs import folded
 from unit.ship.release.examples import (
     MODELS,
     STAGES,

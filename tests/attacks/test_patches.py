@@ -13,8 +13,9 @@ from megtrim.ship.crashes.program import TrimmedProgram
 from megtrim.ship.crashes.report import parse_report
 from megtrim.ship.release.contents import ReleasePatch
 from megtrim.ship.release.patches import choose_functions, expect_kept, make_patch
+from support.made_programs import FIRST, ID, STAYS, tombstone
 from support.megtrim_cli import run_megtrim
-from unit.ship.crashes.made_programs import FIRST, ID, STAYS, numbered, program, tombstone
+from unit.ship.crashes.made_programs import numbered, program
 from unit.ship.release.examples import contents, documents, sha, write
 
 FILE = "/data/app/com.example/lib/arm64/app"

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from megtrim.engines.megengine.regions.header import Layout, render
+from megtrim.engines.midout.header import Layout, render
 from megtrim.libs.util.process import ProcessRunner
 from support.upstream import (
     CASES,

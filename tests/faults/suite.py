@@ -49,7 +49,7 @@ from megtrim.core.proof.trap_diagnosis import ProfileProgram
 from megtrim.core.proof.verification import VerificationCase, prove
 from megtrim.core.trim.runs import tracing
 from megtrim.core.trim.runs.execution import RunResult, RunSpec
-from megtrim.engines.megengine.regions.midout import MidoutTraces
+from megtrim.engines.midout.marks import MidoutTraces
 from megtrim.libs.programs.parity import EXACT
 from megtrim.libs.util.errors import InfrastructureFailure, InputError, ProductFailure
 from megtrim.libs.util.process import Command, ProcessRunner

@@ -17,7 +17,7 @@ from megtrim.core.build_spec import Variant
 from megtrim.core.config.device import DeviceSettings
 from megtrim.core.keep.keepset import KeepSet, build_keep_set
 from megtrim.core.keep.region import Region
-from megtrim.engines.megengine.regions.trace import MAGIC, parse_trace
+from megtrim.engines.midout.trace import MAGIC, parse_trace
 from megtrim.lab.pool.device_pool import merge_devices
 from megtrim.libs.util.process import Command, ProcessRunner
 from megtrim.places.devices import kinds as device_kinds

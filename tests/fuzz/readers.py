@@ -33,10 +33,11 @@ from megtrim.core.size.history import SIZE_FILES
 from megtrim.core.size.references.graph import count_retained
 from megtrim.core.size.references.linked_file import read_graph
 from megtrim.core.verdict.model import parse_verdict, to_json
-from megtrim.engines.megengine.models.operators import parse_operator_json
-from megtrim.engines.megengine.models.reader import parse_model
-from megtrim.engines.megengine.regions.trace import parse_trace
+from megtrim.engines.megengine.models.mge import parse_mge
+from megtrim.engines.midout.trace import parse_trace
+from megtrim.engines.models.operators import parse_operator_json
 from megtrim.engines.ncnn import parse_param
+from megtrim.engines.sample_models import SampleModels
 from megtrim.lab.evidence.bundle import parse_bundle
 from megtrim.lab.evidence.times import expect_of, parse_record
 from megtrim.libs.elf.block_map import parse_block_map
@@ -61,6 +62,7 @@ from megtrim.times.counts.use import parse_blocks
 from support.crash_documents import DOCUMENTS, encode, proto_tombstone
 from support.crash_reports import LAYOUTS, list_places
 from support.history_entries import make_sizes
+from support.made_programs import LIBRARY, MAPS, STAYS, STUB_AT, tombstone
 from unit.core.functions.made_links import GNU, LLD
 from unit.core.size.made_files import LINKED, OBJECT
 from unit.core.size.references.made_programs import PROGRAM
@@ -78,7 +80,7 @@ from unit.lab.evidence.support import (
 )
 from unit.libs.elf.made_objects import archive
 from unit.libs.elf.test_block_map import MAPPED
-from unit.ship.crashes.made_programs import LIBRARY, MAPS, STAYS, STUB_AT, numbered, tombstone
+from unit.ship.crashes.made_programs import numbered
 from unit.ship.release.examples import documents
 from unit.ship.release.examples import encode as encode_text
 
@@ -172,10 +174,11 @@ _PARAM = b"7767517\n3 4\nInput d 0 1 d 0=4 1=5 2=3\nSplit s 1 2 d a b\nAdd c 2 1
 READERS = (
     FileReader("npy", _arrays(), _npy),
     FileReader("keep set", _files(_SAMPLE / "megtrim", "*/*/*.json"), _text(parse_keep_set)),
+    FileReader("model", _files(_DATA / "models", "*.mge"), _raw(parse_mge)),
     FileReader(
-        "model",
-        (*_files(_SAMPLE / "models", "*.sample", 65_536), *_files(_DATA / "models", "*.mge")),
-        _raw(parse_model),
+        "sample model",
+        _files(_SAMPLE / "models", "*.sample", 65_536),
+        _raw(SampleModels().parse),
     ),
     FileReader("ncnn model", (_PARAM,), _raw(parse_param)),
     FileReader("trace", _files(_DATA / "traces", "*.trace"), _raw(parse_trace)),

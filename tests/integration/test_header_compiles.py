@@ -17,7 +17,7 @@ import pytest
 from integration.links import TRAPPED
 from megtrim.core.keep.keepset import KeepSet, build_keep_set
 from megtrim.core.keep.region import Region
-from megtrim.engines.megengine.regions.header import Layout, Scopes, render, rewritten, scopes
+from megtrim.engines.midout.header import Layout, Scopes, render, rewritten, scopes
 from megtrim.libs.util.process import Command, CompletedCommand, ProcessRunner
 from support.scenario_records import make_record
 

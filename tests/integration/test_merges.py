@@ -19,7 +19,7 @@ from megtrim.core.config.templates import StarterModel, model_files, starter
 from megtrim.core.keep.keepset import KeepSet, build_keep_set
 from megtrim.core.keep.keepset_files import dump_folder, read_folder
 from megtrim.core.keep.region import Region
-from megtrim.engines.megengine.models.operators import OperatorInfo, merge
+from megtrim.engines.models.operators import OperatorInfo, merge
 from megtrim.hosting.caller_texts import Callers, Kit, workflows
 from megtrim.libs.util.process import Command, CompletedCommand, ProcessRunner
 from support.megtrim_cli import read_verdict

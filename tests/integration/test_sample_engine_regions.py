@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 
 from integration.sample_builds import build, run
 from megtrim.core.keep.region import Region
-from megtrim.engines.megengine.load_and_run.dump import parse_dump
-from megtrim.engines.megengine.regions.trace import (
+from megtrim.engines.load_and_run.dump import parse_dump
+from megtrim.engines.midout.trace import (
     parse_announced_count,
     parse_trace,
     regions_in_binary,

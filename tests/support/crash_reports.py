@@ -12,7 +12,7 @@ from pathlib import Path
 
 from megtrim.core.functions.linker_script import STUB, is_stub
 from megtrim.core.keep.region import Region
-from megtrim.engines.megengine.regions.spelling import LEFT_OUT, parse_demangled
+from megtrim.engines.midout.spelling import LEFT_OUT, parse_demangled
 from megtrim.libs.elf.layout import AARCH64, ARM
 from megtrim.libs.elf.symbol_names import readable
 from megtrim.libs.elf.symbol_table import Function
@@ -22,7 +22,7 @@ from megtrim.ship.crashes.lookup import look_up
 from megtrim.ship.crashes.program import TrimmedProgram
 from megtrim.ship.crashes.report import parse_report
 from megtrim.ship.crashes.trimmed_programs import FinishedTrim
-from unit.ship.crashes.made_programs import tombstone
+from support.made_programs import tombstone
 
 _FIRST_BRK = 0x400
 _UD1 = bytes.fromhex("0fb980")

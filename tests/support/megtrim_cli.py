@@ -21,16 +21,12 @@ from unittest.mock import patch
 
 import yaml
 
-from megtrim.core import cli
 from megtrim.core.keep.keepset import KeepSet
 from megtrim.core.keep.keepset_files import find_files, read_folder
 from megtrim.core.trim.committed_keepset import write_committed
-from megtrim.hosting import cli as hosting_cli
-from megtrim.lab import cli as lab_cli
 from megtrim.libs.util.process import CompletedCommand
+from megtrim.parts import PARTS
 from megtrim.places.devices.device import DEFAULT_TIMEOUTS, DeviceSpec, Timeouts
-from megtrim.ship import cli as ship_cli
-from megtrim.times import cli as times_cli
 from support.tally.sitecustomize import note
 
 ROOT = Path(__file__).parents[2]
@@ -149,6 +145,8 @@ def read_verdict(ended: CompletedCommand) -> dict[str, Any]:
     return found
 
 
+_ROOMS = ("core.cli", *(verb.place.rpartition(".")[0] for verb in PARTS.verbs))
+"""Packages of verbs: the core's, and those that parts hand in."""
 _CONTEXT = multiprocessing.get_context("forkserver")
 _CONTEXT.set_forkserver_preload(
     [
@@ -160,8 +158,10 @@ _CONTEXT.set_forkserver_preload(
         "megtrim.__main__",
         *(
             each.name
-            for package in (cli, hosting_cli, lab_cli, ship_cli, times_cli)
-            for each in pkgutil.walk_packages(package.__path__, f"{package.__name__}.")
+            for room in dict.fromkeys(_ROOMS)
+            for each in pkgutil.walk_packages(
+                pkgutil.resolve_name(f"megtrim.{room}").__path__, f"megtrim.{room}."
+            )
         ),
     ]
 )

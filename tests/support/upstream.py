@@ -19,8 +19,8 @@ from pathlib import Path
 from typing import Any
 
 from megtrim.core.keep.keepset import KeepSet, ScenarioRecord, build_keep_set
-from megtrim.engines.megengine.models.operators import merge, parse_operator_json
-from megtrim.engines.megengine.regions.trace import read_trace
+from megtrim.engines.midout.trace import read_trace
+from megtrim.engines.models.operators import merge, parse_operator_json
 from megtrim.libs.util.process import Command, ProcessRunner
 from support.scenario_records import make_record
 

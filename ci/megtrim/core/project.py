@@ -210,12 +210,15 @@ def find_embedded() -> Path:
     return found
 
 
-def read_any_model(path: Path, *, shown: str = "") -> ModelFacts:
-    """Ask each kind's reader in turn. Raises UnknownFormat where none can read it."""
-    kinds = find_kinds().values()
-    readers = dict.fromkeys(kind.models for kind in kinds if kind.models is not None)
+def read_any_model(path: Path, *, shown: str = "", first: ModelReader | None = None) -> ModelFacts:
+    """Let the reader that knows its first bytes read it, or else each in turn.
+
+    Raises UnknownFormat where none can read it.
+    """
+    listed = (first, *(kind.models for kind in find_kinds().values()))
+    readers = dict.fromkeys(reader for reader in listed if reader is not None)
     if not readers:
-        msg = f"{path} cannot be read: no engine of this copy has models"
+        msg = f"{shown or path} cannot be read: no engine of this copy has models"
         raise UnknownFormat(msg)
     with open_plain_file(path, expected="a model", shown=shown) as stream:
         head = stream.read(_HEAD_BYTES)

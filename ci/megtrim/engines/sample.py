@@ -17,15 +17,15 @@ from megtrim.core.build_spec import (
 )
 from megtrim.core.keep.operators import OperatorCode
 from megtrim.core.project import ModelReader, Project
-from megtrim.engines.megengine.load_and_run import dialects
-from megtrim.engines.megengine.load_and_run.dialects import Dialect
-from megtrim.engines.megengine.load_and_run.program import LoadAndRun
-from megtrim.engines.megengine.models import reader
-from megtrim.engines.megengine.models.operators import OPERATOR_CODE
-from megtrim.engines.megengine.options import OWN_OPTIONS, forced_off
-from megtrim.engines.megengine.regions.header import CONTRACT
-from megtrim.engines.megengine.regions.midout import Midout
-from megtrim.engines.megengine.source_texts import SourceTexts
+from megtrim.engines.load_and_run import dialects
+from megtrim.engines.load_and_run.dialects import Dialect
+from megtrim.engines.load_and_run.program import LoadAndRun
+from megtrim.engines.midout.header import CONTRACT
+from megtrim.engines.midout.marks import Midout
+from megtrim.engines.models.operators import OPERATOR_CODE
+from megtrim.engines.options import OWN_OPTIONS, forced_off
+from megtrim.engines.sample_models import SampleModels
+from megtrim.engines.source_texts import SourceTexts
 from megtrim.libs.util.errors import InputError
 from megtrim.libs.util.input_files import find_shipped
 from megtrim.libs.util.process import ProcessRunner
@@ -50,7 +50,7 @@ def find_embedded_source() -> Path:
 class SampleEngine(Project):
     title = "the sample engine"
     model_format = "sample"
-    models: ModelReader | None = reader
+    models: ModelReader | None = SampleModels()
     operator_code: OperatorCode | None = OPERATOR_CODE
     own_options: Mapping[str, str] = OWN_OPTIONS
     kept: tuple[str, ...] = ("sample::fail", "sample::log_line")

@@ -4,8 +4,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from megtrim.engines.megengine.models.operators import parse_operator_json
-from megtrim.engines.megengine.models.reader import operator_info, parse_sample_model
+from megtrim.engines.models.operators import parse_operator_json
+from megtrim.engines.models.reader import operator_info
+from megtrim.engines.sample_models import parse_sample_model
 from unit.sample_engine.engine_scripts import ENGINE, write_models
 
 NAMES = ("tiny-mobile", "tiny-quant", "tiny-vgg")

@@ -4,7 +4,7 @@ import struct
 import numpy as np
 
 from megtrim.core.model_facts import Parameters, Variable
-from megtrim.engines.megengine.models.reader import parse_sample_model
+from megtrim.engines.sample_models import parse_sample_model
 from unit.sample_engine.engine_scripts import ENGINE, ModelWriter, Noise, sample_writer
 
 

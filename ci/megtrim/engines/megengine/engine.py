@@ -23,6 +23,8 @@ from megtrim.core.build_spec import (
 )
 from megtrim.core.keep.operators import OperatorCode
 from megtrim.core.project import ModelReader, Project
+from megtrim.engines.load_and_run.dialects import Dialect
+from megtrim.engines.load_and_run.program import LoadAndRun
 from megtrim.engines.megengine import generations
 from megtrim.engines.megengine.generations import (
     MODES_FILE,
@@ -31,14 +33,12 @@ from megtrim.engines.megengine.generations import (
     generation_of,
     quirk_options,
 )
-from megtrim.engines.megengine.load_and_run.dialects import Dialect
-from megtrim.engines.megengine.load_and_run.program import LoadAndRun
-from megtrim.engines.megengine.models import reader
-from megtrim.engines.megengine.models.operators import OPERATOR_CODE
-from megtrim.engines.megengine.options import OWN_OPTIONS, forced_off
-from megtrim.engines.megengine.regions.header import CONTRACT
-from megtrim.engines.megengine.regions.midout import Midout
-from megtrim.engines.megengine.source_texts import SourceTexts
+from megtrim.engines.megengine.models.reader import MgeModels
+from megtrim.engines.midout.header import CONTRACT
+from megtrim.engines.midout.marks import Midout
+from megtrim.engines.models.operators import OPERATOR_CODE
+from megtrim.engines.options import OWN_OPTIONS, forced_off
+from megtrim.engines.source_texts import SourceTexts
 from megtrim.libs.util.errors import InputError
 from megtrim.libs.util.process import ProcessRunner
 from megtrim.libs.util.value import Value
@@ -219,7 +219,7 @@ class MegEngine(Project):
     tree = "the folder of a MegEngine checkout"
     clone = "git clone https://github.com/MegEngine/MegEngine"
     model_format = "mge"
-    models: ModelReader | None = reader
+    models: ModelReader | None = MgeModels()
     operator_code: OperatorCode | None = OPERATOR_CODE
     own_options: Mapping[str, str] = OWN_OPTIONS
     kept: tuple[str, ...] = _KEPT

@@ -8,7 +8,7 @@ import re
 from enum import StrEnum
 
 from megtrim.core.timing.spec import TimeStage
-from megtrim.engines.megengine.load_and_run.arguments import Flag
+from megtrim.engines.load_and_run.arguments import Flag
 from megtrim.libs.programs.parity import Tolerance
 from megtrim.libs.util.value import Value
 

@@ -10,6 +10,7 @@ from dataclasses import replace
 
 from megtrim.core.timing.catalogue import BASELINE
 from megtrim.core.timing.spec import TimeStage
+from megtrim.engines.load_and_run.arguments import Flag
 from megtrim.engines.megengine.experiment import (
     FAKE_WARMUPS,
     Backend,
@@ -20,7 +21,6 @@ from megtrim.engines.megengine.experiment import (
     ModelFile,
     Step,
 )
-from megtrim.engines.megengine.load_and_run.arguments import Flag
 from megtrim.libs.programs.parity import EXACT
 from megtrim.libs.util.errors import InputError
 

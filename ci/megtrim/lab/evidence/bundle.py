@@ -47,7 +47,7 @@ from megtrim.core.evidence.fields import (
 )
 from megtrim.core.keep.keepset import GENERATIONS
 from megtrim.core.timing.spec import Criterion, PerformanceStatus
-from megtrim.engines.megengine.load_and_run.arguments import check_reserved
+from megtrim.engines.load_and_run.arguments import check_reserved
 from megtrim.libs.programs import varying
 from megtrim.libs.programs.application_arguments import INPUT, MODEL, names_in
 from megtrim.libs.programs.parity import Tolerance

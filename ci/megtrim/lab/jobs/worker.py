@@ -30,7 +30,7 @@ from megtrim.core.proof.verification import TrapBeforeFailure, VerificationCase,
 from megtrim.core.timing.spec import PerformanceStatus
 from megtrim.core.trim.runs import tracing
 from megtrim.core.trim.runs.execution import RunResult, RunSpec
-from megtrim.engines.megengine.regions.midout import MidoutTraces
+from megtrim.engines.midout.marks import MidoutTraces
 from megtrim.lab.evidence.bundle import (
     DROPPED,
     OBSERVABLES,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from enum import StrEnum
 
-from megtrim.engines.megengine.regions.spelling import find_trap
+from megtrim.engines.midout.spelling import find_trap
 from megtrim.libs.elf.symbol_names import readable
 from megtrim.libs.util.errors import InputError
 from megtrim.libs.util.value import Value

@@ -16,7 +16,7 @@ from dataclasses import replace
 from megtrim.core.functions.linker_script import is_stub
 from megtrim.core.keep.keepset import KeepSet, ScenarioRecord, model_of
 from megtrim.core.keep.region import Region
-from megtrim.engines.megengine.regions.spelling import find_trap
+from megtrim.engines.midout.spelling import find_trap
 from megtrim.ship.crashes.build_ids import FEWEST_DIGITS, is_part
 from megtrim.ship.crashes.deferred import find_deferred, look_up_in_memory
 from megtrim.ship.crashes.finding import (

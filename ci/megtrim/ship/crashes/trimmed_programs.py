@@ -13,7 +13,7 @@ from megtrim.core.keep.keepset_files import read_keep_set
 from megtrim.core.trim.builds import links as linking
 from megtrim.core.trim.builds.variants import header_inputs
 from megtrim.core.trim.results import FunctionsKeepSetResult, HeaderResult, ReduceResult
-from megtrim.engines.megengine.regions.spelling import LEFT_OUT
+from megtrim.engines.midout.spelling import LEFT_OUT
 from megtrim.libs.elf.layout import parse_build_id
 from megtrim.libs.elf.symbol_table import FunctionTable, read_linked, read_table
 from megtrim.libs.util.errors import InputError

@@ -18,10 +18,10 @@ from megtrim.core.config.load import load_config
 from megtrim.core.project import read_any_model
 from megtrim.core.timing.catalogue import BASELINE
 from megtrim.core.timing.spec import FEWEST_ROUNDS, SEARCH_ROUNDS, ContestBudget
+from megtrim.engines.load_and_run.dialects import LITE
+from megtrim.engines.load_and_run.program import find_dialect
 from megtrim.engines.megengine.experiment import Experiment
 from megtrim.engines.megengine.experiments import find_experiments
-from megtrim.engines.megengine.load_and_run.dialects import LITE
-from megtrim.engines.megengine.load_and_run.program import find_dialect
 from megtrim.libs.util.errors import InfrastructureFailure, InputError
 from megtrim.libs.util.strict_json import encode
 from megtrim.libs.util.value import Value

@@ -35,8 +35,8 @@ from megtrim.core.trim.builds import applications
 from megtrim.core.trim.builds.links import locate_named
 from megtrim.core.trim.runs.execution import RunSpec, run_on
 from megtrim.core.trim.runs.scenario_runs import cache_of, make_run_spec, scenario_of
-from megtrim.engines.megengine.load_and_run.arguments import flags, render_flags, set_flag
-from megtrim.engines.megengine.load_and_run.program import find_dialect
+from megtrim.engines.load_and_run.arguments import flags, render_flags, set_flag
+from megtrim.engines.load_and_run.program import find_dialect
 from megtrim.libs.elf.layout import segments
 from megtrim.libs.elf.symbol_table import FunctionTable, read_linked, read_table
 from megtrim.libs.programs.exit_status import RunOutcome, ending, error_message

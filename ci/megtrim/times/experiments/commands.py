@@ -3,6 +3,14 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
+from megtrim.engines.load_and_run.arguments import (
+    Flag,
+    ProgramArguments,
+    compose,
+    render_flags,
+    without,
+)
+from megtrim.engines.load_and_run.dialects import Dialect
 from megtrim.engines.megengine.experiment import (
     Backend,
     CacheUse,
@@ -12,14 +20,6 @@ from megtrim.engines.megengine.experiment import (
     Step,
 )
 from megtrim.engines.megengine.experiments import EXPERIMENTS
-from megtrim.engines.megengine.load_and_run.arguments import (
-    Flag,
-    ProgramArguments,
-    compose,
-    render_flags,
-    without,
-)
-from megtrim.engines.megengine.load_and_run.dialects import Dialect
 from megtrim.libs.util.errors import InputError
 from megtrim.libs.util.value import Value
 

@@ -1,9 +1,9 @@
 """Experiments as text, for lists and for the page of the reference. Pure."""
 
 from megtrim.core.timing.spec import TimeStage
+from megtrim.engines.load_and_run.dialects import LITE, SDK, Dialect
 from megtrim.engines.megengine.experiment import Backend, CacheUse, Experiment, ModelFile, Step
 from megtrim.engines.megengine.experiments import EXPERIMENTS
-from megtrim.engines.megengine.load_and_run.dialects import LITE, SDK, Dialect
 from megtrim.times.experiments.commands import (
     StepFiles,
     describe_needs,

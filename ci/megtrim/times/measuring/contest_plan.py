@@ -12,16 +12,16 @@ from megtrim.core.timing.catalogue import BASELINE
 from megtrim.core.timing.spec import FEWEST_ROUNDS, SEARCH_ROUNDS, Criterion
 from megtrim.core.trim.builds import applications
 from megtrim.core.trim.runs.scenario_runs import cache_of, scenario_of
-from megtrim.engines.megengine.experiment import CacheUse, Experiment, Step
-from megtrim.engines.megengine.experiments import find_experiments
-from megtrim.engines.megengine.load_and_run.arguments import (
+from megtrim.engines.load_and_run.arguments import (
     Flag,
     ProgramArguments,
     compose,
     flags,
     render_flags,
 )
-from megtrim.engines.megengine.load_and_run.program import find_dialect
+from megtrim.engines.load_and_run.program import find_dialect
+from megtrim.engines.megengine.experiment import CacheUse, Experiment, Step
+from megtrim.engines.megengine.experiments import find_experiments
 from megtrim.libs.programs.parity import EXACT, Tolerance
 from megtrim.libs.util.errors import InputError
 from megtrim.places.devices.cpu import read_device_features
@@ -79,8 +79,8 @@ def look_at(scenario: Scenario, session: Session, *, here: bool = True) -> Situa
     """What the CPU of a runner's device can do is not known ``here``."""
     machine = session.services.toolchain.machine
     try:
-        model = read_any_model(session.request.path(scenario.own_model.file))
-        data_type = find_data_type(model.dtypes)
+        facts = read_any_model(session.request.path(scenario.own_model.file))
+        data_type = find_data_type(facts.dtypes)
     except InputError:
         data_type = None  # a format that only the engine reads
     kind = session.services.device(scenario).kind if here else ""

@@ -15,8 +15,8 @@ from pathlib import Path
 
 from megtrim.core.timing.spec import FEWEST_ROUNDS, PerformanceStatus
 from megtrim.core.timing.times import Answer
-from megtrim.engines.megengine.load_and_run.dump import parse_dump
-from megtrim.engines.megengine.load_and_run.timing_log import DamagedLog
+from megtrim.engines.load_and_run.dump import parse_dump
+from megtrim.engines.load_and_run.timing_log import DamagedLog
 from megtrim.libs.programs.arrays import compare, refusal
 from megtrim.libs.programs.exit_status import ProgramRun
 from megtrim.libs.programs.parity import Tolerance

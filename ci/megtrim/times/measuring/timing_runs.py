@@ -11,8 +11,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from megtrim.core.timing.spec import PerformanceStatus
+from megtrim.engines.load_and_run.timing_log import DamagedLog, TimingLog, read_timing_log
 from megtrim.engines.megengine.experiment import CacheUse
-from megtrim.engines.megengine.load_and_run.timing_log import DamagedLog, TimingLog, read_timing_log
 from megtrim.libs.programs.exit_status import ProgramRun, RunOutcome, ending, error_message
 from megtrim.libs.programs.telemetry import Conditions
 from megtrim.libs.util.environment import Variables

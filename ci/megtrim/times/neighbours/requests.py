@@ -14,7 +14,7 @@ from megtrim.core.config.scenarios import Scenario
 from megtrim.core.project import read_any_model
 from megtrim.core.trim.runs.execution import RunSpec
 from megtrim.core.trim.runs.scenario_runs import cache_of, make_run_spec
-from megtrim.engines.megengine.load_and_run.arguments import (
+from megtrim.engines.load_and_run.arguments import (
     Flag,
     flags,
     is_on,
@@ -22,8 +22,8 @@ from megtrim.engines.megengine.load_and_run.arguments import (
     set_flag,
     without,
 )
-from megtrim.engines.megengine.load_and_run.dialects import Dialect
-from megtrim.engines.megengine.load_and_run.program import find_dialect
+from megtrim.engines.load_and_run.dialects import Dialect
+from megtrim.engines.load_and_run.program import find_dialect
 from megtrim.libs.programs import application_arguments, npy
 from megtrim.libs.programs.app_outputs import NPY
 from megtrim.libs.programs.npy import NpyMutation

@@ -48,7 +48,7 @@ from megtrim.core.proof.verification import choose_judge, compare_outputs
 from megtrim.core.trim.builds import applications
 from megtrim.core.trim.runs.execution import RunResult, RunSpec, run_on
 from megtrim.core.trim.runs.scenario_runs import scenario_of
-from megtrim.engines.megengine.load_and_run.dump import parse_dump
+from megtrim.engines.load_and_run.dump import parse_dump
 from megtrim.libs.programs.arrays import largest_value
 from megtrim.libs.programs.exit_status import ProgramRun, RunOutcome, ending, error_message
 from megtrim.libs.programs.parity import Tolerance

@@ -11,9 +11,9 @@ from megtrim.core.keep.keepset_files import dump_keep_set
 from megtrim.core.trim.builds import links as linking
 from megtrim.core.trim.results import FunctionsKeepSetResult, HeaderResult, ReduceResult
 from megtrim.libs.util.files import sha256_file
+from support.made_programs import ID, folded, numbered_file
 from unit.core.trim.stages.results import BUILD
 from unit.core.trim.stages.support import keep_set
-from unit.ship.crashes.made_programs import ID, folded, numbered
 
 LINK = "6e" * 32
 TARGET = "app"
@@ -45,7 +45,7 @@ def trim_by_functions(
 ) -> Store:
     """Leave a trim by functions, in which three were left out; ``more``: further files of it."""
     store = Store(out)
-    program = numbered().shipped if crash_ids else folded()
+    program = numbered_file() if crash_ids else folded()
     program = program.replace(bytes.fromhex(ID), bytes.fromhex(build_id))
     keep = dump_keep_set(keep_set(1)).encode()
     kept = leave(store, "functions/keepset", FunctionsKeepSetResult(functions=2), {

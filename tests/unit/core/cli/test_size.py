@@ -13,10 +13,10 @@ from megtrim.core.cli.size.show import draw_table
 from megtrim.core.keep.keepset import build_keep_set
 from megtrim.core.keep.region import Region
 from megtrim.core.size.references import stage as references
-from megtrim.engines.megengine.models.operators import OperatorInfo, merge
-from megtrim.engines.megengine.regions.header import Scopes
-from megtrim.engines.megengine.regions.midout import Midout
-from megtrim.engines.megengine.regions.names import name_hash
+from megtrim.engines.midout.header import Scopes
+from megtrim.engines.midout.marks import Midout
+from megtrim.engines.midout.names import name_hash
+from megtrim.engines.models.operators import OperatorInfo, merge
 from megtrim.hosting.cli.schema import make_schema
 from megtrim.libs.history.folder import append_to_folder
 from support.clock import clock_at

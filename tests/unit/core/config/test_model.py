@@ -10,8 +10,8 @@ from megtrim.core.config.model import Config, switched_off
 from megtrim.core.config.performance import PerfConfig
 from megtrim.core.config.problems import ConfigError
 from megtrim.core.config.units import GrowthLimit
+from megtrim.core.timing.catalogue import list_experiments
 from megtrim.core.timing.spec import ContestBudget, Criterion
-from megtrim.engines.megengine.experiments import EXPERIMENTS
 from megtrim.libs.programs.parity import Tolerance
 from unit.core.config.support import ENGINE, MODEL, SMALL, load
 
@@ -254,7 +254,7 @@ def test_the_name_of_a_budget(keys: dict[str, str], expected: str) -> None:
 def test_without_the_key_everything_is_measured(tmp_path: Path) -> None:
     perf = load(tmp_path, SMALL).config.perf
 
-    assert perf.names == tuple(each.name for each in EXPERIMENTS)
+    assert perf.names == tuple(each.name for each in list_experiments())
     assert perf.criterion == Criterion(threshold=0.01, floor_ms=0.0, other_load=0.5)
     assert perf.contest_budget == ContestBudget(rounds=40, limit_s=None)
     assert not perf.trimming

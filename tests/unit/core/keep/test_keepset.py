@@ -20,7 +20,7 @@ from megtrim.core.keep.keepset_files import (
 from megtrim.core.keep.operators import OperatorNeeds
 from megtrim.core.keep.region import Region
 from megtrim.core.keep.trace import TraceFailure, TraceProblem
-from megtrim.engines.megengine.models.operators import OperatorInfo, merge, parse_operator_json
+from megtrim.engines.models.operators import OperatorInfo, merge, parse_operator_json
 from megtrim.libs.util.errors import InputError, MegtrimError
 from unit.core.keep.test_region import REGIONS
 

@@ -24,7 +24,7 @@ from megtrim.core.keep.keepset import (
 )
 from megtrim.core.keep.operators import OperatorNeeds
 from megtrim.core.keep.region import Region
-from megtrim.engines.megengine.models.operators import OperatorInfo, merge
+from megtrim.engines.models.operators import OperatorInfo, merge
 from megtrim.libs.util.errors import InputError
 from support.scenario_records import make_record
 from unit.core.trim.stages.support import keep_set

@@ -21,7 +21,7 @@ from megtrim.core.proof.trap_diagnosis import (
     why_not_kept,
 )
 from megtrim.core.trim.runs.execution import RunResult, RunSpec
-from megtrim.engines.megengine.regions.midout import MidoutTraces
+from megtrim.engines.midout.marks import MidoutTraces
 from megtrim.libs.programs.exit_status import ProgramRun
 from megtrim.libs.util.errors import InputError
 from unit.core.trim.stages.built import built, finish, linked

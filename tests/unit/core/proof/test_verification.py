@@ -9,7 +9,7 @@ from megtrim.core.proof.results import VerificationOutcome
 from megtrim.core.proof.trap_diagnosis import ProfileProgram
 from megtrim.core.proof.verification import OutputComparison, VerificationCase, prove
 from megtrim.core.trim.runs.execution import RunResult, RunSpec
-from megtrim.engines.megengine.regions.midout import MidoutTraces
+from megtrim.engines.midout.marks import MidoutTraces
 from megtrim.libs.programs.parity import EXACT, OutputResult, Tolerance
 from unit.core.trim.stages.fake_device import GOOD as SAYS_GOOD
 from unit.core.trim.stages.fake_device import PROFILE, TRAPS, FakeDevice

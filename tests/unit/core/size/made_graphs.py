@@ -12,7 +12,7 @@ from megtrim.core.keep.region import Region
 from megtrim.core.size.pricing import PricedProgram, RegionExtents
 from megtrim.core.size.references.graph import Part, ReferenceGraph, join
 from megtrim.core.size.references.linked_file import ENTRY
-from megtrim.engines.megengine.models.operators import OPERATOR_CODE
+from megtrim.engines.models.operators import OPERATOR_CODE
 
 NAMES = ("start", "run", "mul", "table", "log", "old", "relic")
 SIZES = (10, 20, 40, 80, 160, 320, 640)

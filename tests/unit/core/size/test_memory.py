@@ -19,8 +19,8 @@ from megtrim.core.size.budgets import Baseline
 from megtrim.core.size.counted import MemoryUse, Use
 from megtrim.core.size.rows import BudgetRow
 from megtrim.core.verdict.join import join
-from megtrim.engines.megengine.load_and_run.dialects import LITE
-from megtrim.engines.megengine.load_and_run.program import LoadAndRun
+from megtrim.engines.load_and_run.dialects import LITE
+from megtrim.engines.load_and_run.program import LoadAndRun
 from megtrim.libs.util.errors import InfrastructureFailure, InputError
 from megtrim.libs.util.process import ProcessRunner
 from megtrim.places.devices.counting import CountingEmulator

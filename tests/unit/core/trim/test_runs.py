@@ -15,7 +15,7 @@ from megtrim.core.keep.trace import Trace, TraceFailure, TraceProblem
 from megtrim.core.trim.runs import tracing
 from megtrim.core.trim.runs.execution import RunResult, RunSpec, run_on
 from megtrim.core.trim.runs.scenario_runs import expect_as_traced, record_of
-from megtrim.engines.megengine.regions.midout import MidoutTraces
+from megtrim.engines.midout.marks import MidoutTraces
 from megtrim.libs.elf.symbol_table import FunctionTable
 from megtrim.libs.programs.app_outputs import PRINTED
 from megtrim.libs.programs.exit_status import ProgramRun

@@ -5,8 +5,8 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 from megtrim.core.chain.session import Session
-from megtrim.engines.megengine.load_and_run.dialects import LITE
-from megtrim.engines.megengine.load_and_run.program import LoadAndRun
+from megtrim.engines.load_and_run.dialects import LITE
+from megtrim.engines.load_and_run.program import LoadAndRun
 from unit.core.trim.stages.built import CONFIG, built
 from unit.core.trim.stages.support import changed
 

@@ -13,9 +13,9 @@ from megtrim.libs.elf.layout import (
     segments,
 )
 from megtrim.libs.util.errors import InputError
+from support.made_programs import ID, with_build_id
 from unit.core.functions.made_links import linked
 from unit.libs.elf.made_objects import DATA, Named, Part, object_file, read, with_segments
-from unit.ship.crashes.made_programs import ID, with_build_id
 
 OBJECT = object_file(
     (Part(name=".text.one", content=b"\1" * 24), Part(name=".rodata", content=b"\2" * 9, flags=2)),

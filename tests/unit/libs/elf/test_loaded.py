@@ -4,7 +4,7 @@ from collections.abc import Callable
 import pytest
 
 from megtrim.libs.elf.loaded import find_difference, find_foreign, find_other_code
-from unit.ship.crashes.made_programs import ID, folded, numbered
+from support.made_programs import ID, folded, numbered_file
 
 WHOLE = folded()
 _SEGMENT = struct.Struct("<2I6Q")
@@ -78,7 +78,7 @@ def test_a_twin_may_have_another_build_id_and_no_other_code() -> None:
     twin = WHOLE.replace(bytes.fromhex(ID), b"\x11" * 20)
 
     assert find_other_code(WHOLE, twin) == ""
-    assert find_other_code(WHOLE, numbered().shipped) == "it holds other code"
+    assert find_other_code(WHOLE, numbered_file()) == "it holds other code"
     assert find_other_code(WHOLE, b"") == "it is no intact ELF file"
 
 

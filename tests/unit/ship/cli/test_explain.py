@@ -14,11 +14,12 @@ from megtrim.core.verdict.join import join
 from megtrim.core.verdict.model import VerdictResult, to_json
 from support.crash_documents import CERTAIN, DOCUMENTS, encode, proto_tombstone
 from support.crash_reports import fill_layouts, list_places
+from support.made_programs import ID, STAYS, STUB_AT, tombstone
 from unit.core.chain.made_trims import trim_by_functions
 from unit.core.cli.support import Shell
 from unit.core.trim.stages.support import CONFIG, keep_set
 from unit.core.verdict.examples import TUNED, facts, trapped
-from unit.ship.crashes.made_programs import ID, STAYS, STUB_AT, numbered, tombstone
+from unit.ship.crashes.made_programs import numbered
 from unit.ship.release.examples import write_release
 
 

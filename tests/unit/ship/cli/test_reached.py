@@ -11,7 +11,8 @@ from megtrim.core.config.load import LoadedConfig, load_config
 from megtrim.libs.util.console import Console
 from megtrim.libs.util.errors import InputError
 from megtrim.ship.cli.reached import keep_reached
-from unit.ship.crashes.made_programs import ID, STUB_AT, program
+from support.made_programs import ID, STUB_AT
+from unit.ship.crashes.made_programs import program
 from unit.ship.release.examples import write_release
 
 CONFIG = """\

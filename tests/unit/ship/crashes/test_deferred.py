@@ -10,7 +10,8 @@ from megtrim.ship.crashes.lookup import look_up
 from megtrim.ship.crashes.program import TrimmedProgram
 from megtrim.ship.crashes.report import parse_report
 from support.crash_documents import Fields, encode
-from unit.ship.crashes.made_programs import ID, STAYS, folded, program
+from support.made_programs import ID, STAYS, folded
+from unit.ship.crashes.made_programs import program
 
 RESERVED = 0x30000
 RESERVED_BYTES = 0x4000

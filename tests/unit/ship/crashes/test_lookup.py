@@ -14,8 +14,9 @@ from megtrim.ship.crashes.places import CrashSite, find_site, locate_file
 from megtrim.ship.crashes.program import TrimmedProgram
 from megtrim.ship.crashes.report import parse_address, parse_report
 from megtrim.ship.crashes.report_values import CrashReport
+from support.made_programs import ID, STAYS, STUB_AT, folded, tombstone
 from unit.core.keep.test_keepset import scenario
-from unit.ship.crashes.made_programs import ID, STAYS, STUB_AT, folded, numbered, program, tombstone
+from unit.ship.crashes.made_programs import numbered, program
 
 SHARED = ["first()", "second(int)", "unused()"]
 DEBUG_ID = "0302010005040706" + ID[16:32]

@@ -26,7 +26,8 @@ from support.crash_documents import (
     proto_tombstone,
 )
 from support.crash_reports import LAYOUTS, FieldPlace, fill_layouts, judge, list_places
-from unit.ship.crashes.made_programs import STAYS, STUB_AT, numbered
+from support.made_programs import STAYS, STUB_AT
+from unit.ship.crashes.made_programs import numbered
 
 PROGRAM = replace(numbered(), name="libengine.so")
 SITES = {"first()": STUB_AT, "kern<3>": STUB_AT + 8}

@@ -9,9 +9,10 @@ from megtrim.libs.elf.symbol_table import parse_table
 from megtrim.libs.util.errors import InputError
 from megtrim.ship.crashes.program import dump_left_out, parse_left_out
 from megtrim.ship.crashes.trimmed_programs import read_newest
+from support.made_programs import ID, STAYS, STUB_AT
 from unit.core.chain.made_trims import forget, leave_header, trim_by_functions, trim_by_regions
 from unit.core.functions.made_links import ARM, X86_64, Symbol, linked
-from unit.ship.crashes.made_programs import ID, STAYS, STUB_AT, program
+from unit.ship.crashes.made_programs import program
 
 
 def test_a_program_knows_its_traps_bytes_and_addresses() -> None:

@@ -6,8 +6,9 @@ from megtrim.libs.elf.symbol_table import Function
 from megtrim.libs.util.errors import InputError
 from megtrim.ship.crashes.program import TrimmedProgram
 from megtrim.ship.crashes.reached import describe_passed_over, join_records, parse_record, price
-from unit.ship.crashes.made_programs import FIRST, ID, SECOND, STAYS, UNUSED, program
-from unit.ship.crashes.made_programs import OTHER as OTHER_AT
+from support.made_programs import FIRST, ID, SECOND, STAYS, UNUSED
+from support.made_programs import OTHER as OTHER_AT
+from unit.ship.crashes.made_programs import program
 
 AT = 0x20000
 BEHIND = 0x20010

@@ -7,7 +7,8 @@ from megtrim.libs.util.errors import InputError
 from megtrim.ship.crashes.frames import CrashFrame
 from megtrim.ship.crashes.report import parse_address, parse_report
 from support.crash_reports import DAMAGES, LAYOUTS, FieldReport, fill_layouts, judge, list_places
-from unit.ship.crashes.made_programs import LIBRARY, STAYS, STUB_AT, numbered, tombstone
+from support.made_programs import LIBRARY, STAYS, STUB_AT, tombstone
+from unit.ship.crashes.made_programs import numbered
 
 WORDS = [*tombstone([(1, "/a b.so")]).decode().split(), " ", "\n", "("]
 ID = "0123456789abcdef0123456789abcdef01234567"

@@ -26,8 +26,9 @@ from megtrim.ship.release.prove import (
     prove_release,
     read_release,
 )
+from support.made_programs import ID
 from unit.core.verdict.examples import RESNET, facts, passing, scenario
-from unit.ship.crashes.made_programs import ID, numbered, program
+from unit.ship.crashes.made_programs import numbered, program
 from unit.ship.release.examples import (
     BINDING,
     BUILT,

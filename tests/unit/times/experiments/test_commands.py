@@ -4,6 +4,8 @@ import pytest
 
 from megtrim.core.timing.catalogue import BASELINE
 from megtrim.core.timing.spec import TimeStage
+from megtrim.engines.load_and_run.arguments import Flag, flags
+from megtrim.engines.load_and_run.dialects import LITE, SDK, Dialect
 from megtrim.engines.megengine.experiment import (
     Backend,
     CacheUse,
@@ -13,8 +15,6 @@ from megtrim.engines.megengine.experiment import (
     Step,
 )
 from megtrim.engines.megengine.experiments import EXPERIMENTS, find_experiments
-from megtrim.engines.megengine.load_and_run.arguments import Flag, flags
-from megtrim.engines.megengine.load_and_run.dialects import LITE, SDK, Dialect
 from megtrim.libs.util.errors import InputError
 from megtrim.times.experiments.commands import (
     NO_GPU,

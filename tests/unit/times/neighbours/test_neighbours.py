@@ -10,8 +10,8 @@ from megtrim.core.proof import neighbours as results
 from megtrim.core.report import comment, html
 from megtrim.core.verdict.join import join
 from megtrim.core.verdict.model import parse_verdict, to_json
-from megtrim.engines.megengine.load_and_run.arguments import flags
-from megtrim.engines.megengine.load_and_run.dialects import LITE, SDK, Dialect
+from megtrim.engines.load_and_run.arguments import flags
+from megtrim.engines.load_and_run.dialects import LITE, SDK, Dialect
 from megtrim.libs.programs.npy import NpyMutation
 from megtrim.times.neighbours.requests import Neighbour, NeighbourKind, neighbours
 from unit.core.chain.support import config

@@ -16,8 +16,8 @@ from megtrim.core.proof.neighbours import NeighbourOutcome, NeighboursResult
 from megtrim.core.proof.scenario_results import neighbour_results
 from megtrim.core.proof.trap_diagnosis import SymbolizingLink
 from megtrim.core.trim.runs.execution import RunResult, RunSpec
-from megtrim.engines.megengine.load_and_run.dialects import LITE
-from megtrim.engines.megengine.load_and_run.program import LoadAndRun
+from megtrim.engines.load_and_run.dialects import LITE
+from megtrim.engines.load_and_run.program import LoadAndRun
 from megtrim.libs.programs.exit_status import ProgramRun
 from megtrim.libs.programs.parity import EXACT
 from megtrim.libs.util.errors import InfrastructureFailure

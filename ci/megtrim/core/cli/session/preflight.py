@@ -13,7 +13,7 @@ from megtrim.core.config.model import ModelConfig, ScenarioConfig
 from megtrim.core.config.problems import ConfigError, KeyPath, Problem, closest, listing
 from megtrim.core.config.scenarios import all_scenarios
 from megtrim.core.model_facts import ModelFacts, UnknownFormat, Variable, describe_variable
-from megtrim.core.project import FlagDialect, Project, find_kind
+from megtrim.core.project import FlagDialect, Project, find_kind, read_any_model
 from megtrim.libs.programs import npy
 from megtrim.libs.programs.app_outputs import NPY
 from megtrim.libs.util.errors import InputError
@@ -179,14 +179,15 @@ def expect_runnable_models(loaded: LoadedConfig, engine: Project) -> tuple[str, 
     flags = engine.flags
     for at, model in enumerate(loaded.config.models):
         facts = _read_facts(loaded, engine, model)
-        if facts is None:
-            continue
         keys: KeyPath = ("models", at)
         formats = engine.formats()
-        if formats and facts.format not in formats:
+        if facts is not None and formats and facts.format not in formats:
             found = f"{model.file}, a model of the format {facts.format}"
             expected = f"one that this engine reads: {listing(formats)}"
             problems.append(_problem(loaded, (*keys, "file"), found, expected))
+            continue
+        _expect_known_needs(loaded, engine, model)
+        if facts is None:
             continue
         for number, scenario in enumerate(model.scenarios):
             if flags is None or scenario.application is not None:
@@ -208,14 +209,20 @@ def expect_runnable_models(loaded: LoadedConfig, engine: Project) -> tuple[str, 
 
 
 def _read_facts(loaded: LoadedConfig, engine: Project, model: ModelConfig) -> ModelFacts | None:
+    """Of another engine's model, too: its format is named."""
     models = engine.models
     if models is None:
         return None
-    if not trims_plain_build(loaded.config):
-        models.gather_needs([(model.name, model.file, model.strip_info)], folder=loaded.folder)
+    path = loaded.resolve(model.file)
     with suppress(UnknownFormat):
-        return models.read_model(loaded.resolve(model.file), shown=str(model.file))
+        return read_any_model(path, shown=str(model.file), first=models)
     return None
+
+
+def _expect_known_needs(loaded: LoadedConfig, engine: Project, model: ModelConfig) -> None:
+    if engine.models is not None and not trims_plain_build(loaded.config):
+        asked = (model.name, model.file, model.strip_info)
+        engine.models.gather_needs([asked], folder=loaded.folder)
 
 
 def _input_problems(

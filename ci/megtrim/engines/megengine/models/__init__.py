@@ -1,1 +1,1 @@
-"""Model files: the engine's own formats, the operator JSON, and what a model needs by both."""
+"""Model files of MegEngine: its own formats, and the operators that they name."""

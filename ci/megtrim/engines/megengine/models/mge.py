@@ -15,8 +15,8 @@ from dataclasses import dataclass, field
 from typing import NoReturn
 
 from megtrim.core.model_facts import ModelFacts, Parameters, UnknownFormat, Variable
-from megtrim.engines.megengine.models.graph_digest import digest_graph
 from megtrim.engines.megengine.models.registry import ELEMWISE_MODES, OperatorType, by_id, by_name
+from megtrim.engines.models.graph_digest import digest_graph
 from megtrim.libs.util.errors import InputError
 from megtrim.libs.util.value import Value
 

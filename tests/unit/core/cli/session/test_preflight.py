@@ -81,7 +81,7 @@ def test_options_and_flags_are_those_of_the_tree(
 
 KEEPING = """\
 version: 1
-engine: {{kind: sample, source: engine}}
+engine: {{kind: megengine, source: engine}}
 trim:
   level: function
   keep: [{keep}]

@@ -18,9 +18,9 @@ from megtrim.core.trim.builds.links import UnfoldedLink, UntrimmedProgram
 from megtrim.core.trim.builds.switches import is_minimum_size, switch_options
 from megtrim.core.trim.keepset_usage import trim_choice
 from megtrim.core.trim.stages import header
-from megtrim.engines.megengine.regions.header import FORCED, macro_file, tag_file
-from megtrim.engines.megengine.source_texts import SourceTexts
+from megtrim.engines.midout.header import FORCED, macro_file, tag_file
 from megtrim.engines.sample import SampleEngine, find_embedded_source
+from megtrim.engines.source_texts import SourceTexts
 from megtrim.libs.elf.layout import WITH_BUILD_ID
 from megtrim.libs.util.errors import InputError, ProductFailure
 from megtrim.libs.util.process import ProcessRunner

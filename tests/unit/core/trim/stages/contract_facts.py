@@ -17,7 +17,7 @@ from megtrim.core.config.commands import CommandConfig
 from megtrim.core.config.own_tests import OwnTestsConfig
 from megtrim.core.config.units import GrowthLimit
 from megtrim.core.trim.results import UnfoldedLinksResult
-from megtrim.engines.megengine.load_and_run import dialects
+from megtrim.engines.load_and_run import dialects
 from megtrim.libs.util.errors import InfrastructureFailure
 from unit.core.trim.stages.contract_world import BASES, UNVERIFIED, World
 from unit.core.trim.stages.fake_device import FakeDevice

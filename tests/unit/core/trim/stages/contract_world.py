@@ -31,11 +31,11 @@ from megtrim.core.config.scenarios import all_scenarios
 from megtrim.core.keep.keepset import KeepSet
 from megtrim.core.proof.results import VerifyResult
 from megtrim.core.trim.committed_keepset import write_committed
-from megtrim.engines.megengine.load_and_run.program import LoadAndRun
-from megtrim.engines.megengine.regions.header import Scopes
-from megtrim.engines.megengine.regions.midout import Midout
-from megtrim.engines.megengine.source_texts import SourceTexts
+from megtrim.engines.load_and_run.program import LoadAndRun
+from megtrim.engines.midout.header import Scopes
+from megtrim.engines.midout.marks import Midout
 from megtrim.engines.sample import SampleEngine, find_embedded_source
+from megtrim.engines.source_texts import SourceTexts
 from megtrim.libs.util.errors import InfrastructureFailure
 from megtrim.libs.util.files import sha256_file
 from megtrim.libs.util.process import ProcessRunner

@@ -2,6 +2,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import fields, is_dataclass, replace
 from datetime import date, timedelta
 from enum import StrEnum
+from importlib import import_module
 from typing import Any
 
 from megtrim.core import stages
@@ -11,6 +12,7 @@ from megtrim.core.chain.result_store import MEASURED
 from megtrim.core.chain.stage_result import Result, StageResult
 from megtrim.core.checks.check import DeviceIdentity
 from megtrim.core.checks.statuses import CheckKind, CheckStatus, ScenarioStatus, VerdictKind
+from megtrim.core.parts import find_parts
 from megtrim.core.proof.neighbours import (
     NeighbourLevel,
     NeighbourOutcome,
@@ -30,7 +32,6 @@ from megtrim.core.size.counted import MemoryUse, Use, Work
 from megtrim.core.size.references.stage import ReferencesResult
 from megtrim.core.size.results import SizeResult
 from megtrim.core.size.rows import ArtifactSizes, BudgetRow, VariantSize
-from megtrim.core.timing.spec import PerformanceStatus
 from megtrim.core.trim.results import (
     BuildResult,
     FunctionCount,
@@ -46,9 +47,6 @@ from megtrim.core.trim.results import (
 from megtrim.core.verdict.model import ReportResult, VerdictResult
 from megtrim.libs.programs.parity import OutputResult
 from megtrim.libs.programs.telemetry import Conditions, Reading
-from megtrim.times.experiments.contest import ContestResult, Sample
-from megtrim.times.plan import PerfResult
-from unit.times.experiments.test_contest import CONTEST
 
 BUILD = BuildRecord(
     artifacts={"load_and_run": 900}, translation_units=40, rebuilt=("a.cpp", "b.cpp")
@@ -87,7 +85,16 @@ BUDGET = BudgetRow(
     max_bytes=400,
     status=CheckStatus.PASS,
 )
-SAMPLE = Sample(contestant="baseline", round_number=0, position=0, iterations_ms=(1.5,))
+
+
+def _list_results_of_parts() -> tuple[StageResult, ...]:
+    """Parts that are not here have none."""
+    if "perf" not in find_parts().stages:
+        return ()
+    found: tuple[StageResult, ...] = import_module("unit.times.samples").list_results(DEVICE)
+    return found
+
+
 SAMPLES: Mapping[type[StageResult], StageResult] = {
     type(each): each
     for each in (
@@ -157,15 +164,9 @@ SAMPLES: Mapping[type[StageResult], StageResult] = {
             memory=MemoryUse(key="d" * 64, figures={"peak memory": 4096}),
             reasons={"memory": "none"},
         ),
-        PerfResult(
-            scenario="m/s@any",
-            subject="record-1",
-            device=DEVICE,
-            contest=CONTEST,
-            measured=ContestResult(status=PerformanceStatus.FAILED, samples=(SAMPLE,), time_s=2.5),
-        ),
         VerdictResult(verdict=VerdictKind.PASS),
         ReportResult(),
+        *_list_results_of_parts(),
     )
 }
 

@@ -19,8 +19,8 @@ from megtrim.core.trim.committed_keepset import write_committed
 from megtrim.core.trim.results import HeaderResult
 from megtrim.core.trim.runs.execution import RunResult
 from megtrim.core.trim.stages import header
-from megtrim.engines.megengine.regions.header import Scopes
-from megtrim.engines.megengine.regions.midout import Midout
+from megtrim.engines.midout.header import Scopes
+from megtrim.engines.midout.marks import Midout
 from megtrim.engines.sample import SampleEngine, find_embedded_source
 from megtrim.libs.programs.exit_status import ProgramRun
 from megtrim.libs.util.console import Console

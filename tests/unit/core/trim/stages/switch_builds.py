@@ -15,8 +15,8 @@ from megtrim.core.chain.graph import HEADER
 from megtrim.core.chain.session import Session
 from megtrim.core.config.load import load_config
 from megtrim.core.trim.results import HeaderResult
-from megtrim.engines.megengine.models import reader
-from megtrim.engines.megengine.options import forced_off
+from megtrim.engines.megengine.models.reader import MgeModels
+from megtrim.engines.options import forced_off
 from megtrim.libs.util.errors import ProductFailure
 from megtrim.places.compile.projects.checkout import Checkout
 from unit.core.trim.stages.results import sample
@@ -44,7 +44,7 @@ class Engine:
         self.checkout = Checkout(root=root, files={"CMakeLists.txt": "d"}, commit="", dirty=())
         self.kind = kind
         self.marks = MARKS
-        self.models = reader
+        self.models = MgeModels()
 
     def find_forced_off(self, switch: Switch, toolchain: Toolchain, spec: BuildSpec) -> str:
         return forced_off(switch, self.checkout, toolchain, spec)

@@ -27,7 +27,7 @@ from megtrim.core.trim.results import UnfoldedLinksResult
 from megtrim.core.trim.runs.execution import run_on
 from megtrim.core.trim.runs.scenario_runs import make_run_spec, record_of
 from megtrim.core.trim.stages import profile
-from megtrim.engines.megengine.regions.midout import MidoutTraces
+from megtrim.engines.midout.marks import MidoutTraces
 from megtrim.lab.evidence.bundle import Bundle, BundleApplication, read_bundle
 from megtrim.lab.jobs import worker
 from megtrim.lab.jobs.pack import pack

@@ -12,8 +12,8 @@ from megtrim.core.keep.keepset_files import dump_keep_set, read_keep_set
 from megtrim.core.keep.operators import OperatorNeeds
 from megtrim.core.trim.results import HeaderResult
 from megtrim.core.trim.stages import build, header
-from megtrim.engines.megengine.regions.header import macro_file, tag_file
-from megtrim.engines.megengine.source_texts import SourceTexts
+from megtrim.engines.midout.header import macro_file, tag_file
+from megtrim.engines.source_texts import SourceTexts
 from megtrim.libs.util.errors import InputError, ProductFailure
 from megtrim.libs.util.process import ProcessRunner
 from unit.core.trim.stages import support

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from megtrim.core.model_facts import ModelFacts, Parameters, UnknownFormat, Variable
 from megtrim.engines.megengine.models.mge import is_mge, parse_mge
-from megtrim.engines.megengine.models.operators import parse_operator_json
-from megtrim.engines.megengine.models.reader import operator_info
+from megtrim.engines.models.operators import parse_operator_json
+from megtrim.engines.models.reader import operator_info
 from megtrim.libs.util.errors import InputError
 from unit.engines.megengine.models.flatbuild import Numbers, Repeated, mge_v1, mge_v2, u8, u32, u64
 

@@ -8,6 +8,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from megtrim.core.build_spec import Linkage, Variant
+from megtrim.engines.load_and_run.dialects import LITE, SDK, Dialect
 from megtrim.engines.megengine.engine import (
     SCRIPT,
     MegEngine,
@@ -19,7 +20,6 @@ from megtrim.engines.megengine.engine import (
     narrow_dialect,
     script_for,
 )
-from megtrim.engines.megengine.load_and_run.dialects import LITE, SDK, Dialect
 from megtrim.engines.sample import SampleEngine, find_embedded_source
 from megtrim.libs.util.errors import InputError
 from megtrim.libs.util.process import ProcessRunner

@@ -2,14 +2,14 @@
 
 from collections.abc import Sequence
 
-from megtrim.engines.megengine.load_and_run.arguments import (
+from megtrim.engines.load_and_run.arguments import (
     INPUT_SUFFIXES,
     ProgramArguments,
     check_arguments,
 )
-from megtrim.engines.megengine.load_and_run.arguments import compose as compose_arguments
-from megtrim.engines.megengine.load_and_run.dialects import Dialect
-from megtrim.engines.megengine.load_and_run.dump import parse_dump
+from megtrim.engines.load_and_run.arguments import compose as compose_arguments
+from megtrim.engines.load_and_run.dialects import Dialect
+from megtrim.engines.load_and_run.dump import parse_dump
 from megtrim.libs.programs.application_arguments import Places
 from megtrim.libs.util.errors import InputError
 from megtrim.libs.util.value import Value

@@ -5,9 +5,9 @@ from collections.abc import Callable, Iterable
 from megtrim.core.keep.keepset import KeepSet
 from megtrim.core.keep.region import Region
 from megtrim.core.keep.trace import Trace
-from megtrim.engines.megengine.regions.header import Layout, Scopes, render
-from megtrim.engines.megengine.regions.names import NameTable
-from megtrim.engines.megengine.regions.trace import (
+from megtrim.engines.midout.header import Layout, Scopes, render
+from megtrim.engines.midout.names import NameTable
+from megtrim.engines.midout.trace import (
     check_trace,
     find_marked,
     parse_announced_count,

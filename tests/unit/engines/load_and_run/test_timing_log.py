@@ -9,10 +9,10 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from megtrim.engines.megengine.load_and_run.timing_log import DamagedLog, TimingLog, read_timing_log
+from megtrim.engines.load_and_run.timing_log import DamagedLog, TimingLog, read_timing_log
 from support.timing_logs import MADE, Form, MadeLog
 
-DATA = Path(__file__).parents[4] / "data"
+DATA = Path(__file__).parents[3] / "data"
 FAILED = {
     "logs/mobilenet-s.fitting.log": "found the line '[20 20:45:52 @:220] config model time",
     "logs/resnet18-s.fitting.log": "config model time",

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from megtrim.core.keep.region import Region, order
 from megtrim.core.keep.trace import Trace, TraceFailure, TraceProblem
-from megtrim.engines.megengine.regions.spelling import PREFIX, demangle, parse_demangled, problem
+from megtrim.engines.midout.spelling import PREFIX, demangle, parse_demangled, problem
 from megtrim.libs.elf.type_names import MAX_NAME, GrammarError
 from megtrim.libs.util.errors import InputError
 from megtrim.libs.util.input_files import read_bytes

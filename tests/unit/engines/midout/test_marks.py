@@ -5,8 +5,8 @@ import pytest
 from megtrim.core.keep.marks import RegionMarks
 from megtrim.core.keep.region import Region
 from megtrim.core.keep.trace import TraceFailure, TraceProblem
-from megtrim.engines.megengine.regions.header import FORCED, Scopes, macro_file, tag_file
-from megtrim.engines.megengine.regions.midout import Midout
+from megtrim.engines.midout.header import FORCED, Scopes, macro_file, tag_file
+from megtrim.engines.midout.marks import Midout
 from megtrim.libs.util.errors import ProductFailure
 from unit.core.trim.stages.support import keep_set, trace
 

@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from megtrim.engines.megengine.regions.spelling import demangle, parse_demangled, problem
+from megtrim.engines.midout.spelling import demangle, parse_demangled, problem
 from megtrim.libs.elf.type_names import MAX_NAME, GrammarError, is_identifier, parse_canonical
 
 
@@ -73,7 +73,7 @@ def test_what_could_harm_the_demangler_does_not_reach_it(name: str, found: str) 
     assert found in problem(name)
 
 
-DATA = Path(__file__).parents[4] / "data"
+DATA = Path(__file__).parents[3] / "data"
 LINUX = DATA / "traces" / "resnet18-s.plain.trace"
 ANDROID = DATA / "traces-android" / "resnet18-s.plain.trace"
 

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from megtrim.engines.megengine.load_and_run.dialects import Dialect
+from megtrim.engines.load_and_run.dialects import Dialect
 from megtrim.libs.util.errors import InputError
 from megtrim.libs.util.value import Value
 

@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 
 from megtrim.core.keep.region import Region
 from megtrim.core.keep.trace import TraceFailure, TraceProblem
-from megtrim.engines.megengine.regions import spelling
-from megtrim.engines.megengine.regions.header import Layout, render
-from megtrim.engines.megengine.regions.spelling import demangle, problem
-from megtrim.engines.megengine.regions.trace import (
+from megtrim.engines.midout import spelling
+from megtrim.engines.midout.header import Layout, render
+from megtrim.engines.midout.spelling import demangle, problem
+from megtrim.engines.midout.trace import (
     MAX_TRACE_BYTES,
     check_trace,
     parse_announced_count,
@@ -27,7 +27,7 @@ from megtrim.engines.megengine.regions.trace import (
 from megtrim.libs.util.errors import InputError, MegtrimError
 from support.upstream import CASES, FACTS, enabled, facts, keep_set
 
-DATA = Path(__file__).parents[4] / "data"
+DATA = Path(__file__).parents[3] / "data"
 ANDROID = sorted(path.name for path in (DATA / "traces-android").glob("*.trace"))
 COUNTS = {
     "mobilenet-s.nchw44": 161,
@@ -160,7 +160,7 @@ def test_a_trace_of_unreasonable_size_is_refused(monkeypatch: pytest.MonkeyPatch
     with pytest.raises(InputError, match="too many for a trace"):
         parse_trace(MAGIC + b"\n" * MAX_TRACE_BYTES, source="t")
 
-    monkeypatch.setattr("megtrim.engines.megengine.regions.trace.MAX_REGIONS", 1)
+    monkeypatch.setattr("megtrim.engines.midout.trace.MAX_REGIONS", 1)
     with pytest.raises(InputError, match="t: 2 regions, expected at most 1"):
         parse_trace(MAGIC + ONE + TWO, source="t")
 

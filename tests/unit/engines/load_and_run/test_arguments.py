@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from megtrim.engines.megengine.load_and_run.arguments import (
+from megtrim.engines.load_and_run.arguments import (
     Flag,
     ProgramArguments,
     check_arguments,
@@ -16,7 +16,7 @@ from megtrim.engines.megengine.load_and_run.arguments import (
     set_flag,
     without,
 )
-from megtrim.engines.megengine.load_and_run.dialects import LITE, SDK, Dialect
+from megtrim.engines.load_and_run.dialects import LITE, SDK, Dialect
 from megtrim.libs.util.errors import InputError
 
 

@@ -1,7 +1,7 @@
 import pytest
 
 from megtrim.core.keep.region import Region
-from megtrim.engines.megengine.regions.names import NameTable, name_hash
+from megtrim.engines.midout.names import NameTable, name_hash
 
 KERNEL = """#include "midout.h"
 MIDOUT_DECL(kern)

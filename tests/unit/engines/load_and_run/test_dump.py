@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from megtrim.engines.megengine.load_and_run.dump import parse_dump
+from megtrim.engines.load_and_run.dump import parse_dump
 from megtrim.libs.programs.arrays import Tensor
 from megtrim.libs.util.errors import InputError
 

@@ -2,8 +2,8 @@ from pathlib import Path
 
 import pytest
 
-from megtrim.engines.megengine.regions.header import MACROS, Scopes
-from megtrim.engines.megengine.source_texts import SourceTexts
+from megtrim.engines.midout.header import MACROS, Scopes
+from megtrim.engines.source_texts import SourceTexts
 from megtrim.places.compile.projects.checkout import Checkout
 
 FORCED = "src/bin_reduce_cmake.h"

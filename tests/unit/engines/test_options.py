@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from megtrim.core.build_spec import BuildSpec, Switch, Variant
-from megtrim.engines.megengine.options import forced_off
+from megtrim.engines.options import forced_off
 from megtrim.libs.util.process import ProcessRunner
 from megtrim.places.compile.projects.checkout import take
 from unit.places.compile.projects.support import TOOLCHAIN, write

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from megtrim.core.keep.operators import OperatorNeeds, select_needs, strip_version, unite_needs
-from megtrim.engines.megengine.models.operators import (
+from megtrim.engines.models.operators import (
     KNOWN_DTYPES,
     OperatorInfo,
     check_covers,
@@ -16,7 +16,7 @@ from megtrim.engines.megengine.models.operators import (
 )
 from megtrim.libs.util.errors import InputError
 
-STRIP_INFO = Path(__file__).parents[4] / "data" / "strip-info"
+STRIP_INFO = Path(__file__).parents[3] / "data" / "strip-info"
 
 
 def info(

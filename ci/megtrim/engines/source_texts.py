@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from functools import cached_property
 
-from megtrim.engines.megengine.regions.header import (
+from megtrim.engines.midout.header import (
     FORCED,
     SUFFIXES,
     Scopes,

@@ -200,7 +200,7 @@ def _macros(keep: KeepSet, every_mode: Sequence[tuple[str, int]]) -> dict[str, l
 def _render_scoped(
     regions: Sequence[Region], own: Sequence[str], *, crash_ids: bool
 ) -> Iterator[tuple[str, str]]:
-    ours = package_files("megtrim.engines.megengine.regions")
+    ours = package_files("megtrim.engines.midout")
     texts = ("contract.h", "crash_ids.h" if crash_ids else "traps.h")
     contract = "".join((ours / name).read_text(encoding="utf-8") for name in texts)
     by_tag = {tag: tuple(kept) for tag, kept in groupby(regions, key=lambda region: region.tag)}

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from megtrim.core.keep.keepset import KeepSet, build_keep_set
 from megtrim.core.keep.operators import OperatorNeeds
 from megtrim.core.keep.region import Region
-from megtrim.engines.megengine.regions.header import (
+from megtrim.engines.midout.header import (
     ELEMWISE_MODES,
     GRAPH_HASHES,
     MACROS,

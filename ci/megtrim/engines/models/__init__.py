@@ -1,0 +1,1 @@
+"""What readers of model files share, the operator JSON, and what a model needs by both."""

@@ -1,0 +1,1 @@
+"""Which tests and lines a tree without the parts has."""
