@@ -21,6 +21,7 @@ EXAMPLES = {
     "core/config/templates.py": 8,
     "times/cli/list.py": 5,
     "lab/cli/group.py": 1,
+    "ship/cli/explain.py": 1,
     "ship/cli/release.py": 4,
 }
 """Lines in examples of commands, and texts of starter files."""
@@ -50,7 +51,8 @@ DEFAULTS = {
     "core/trim/builds/size_options.py": 1,
     "core/trim/runs/execution.py": 1,
     "libs/elf/components.py": 5,
-    "libs/programs/exit_status.py": 2,
+    "libs/programs/exit_status.py": 3,
+    "libs/programs/made_inputs.py": 1,
     "libs/util/environment.py": 2,
     "places/compile/projects/link/invocation.py": 1,
     "places/compile/toolchains/clang_linux.py": 1,

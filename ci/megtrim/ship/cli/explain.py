@@ -14,7 +14,6 @@ from megtrim.core.chain.result_store import Store, made_by_another
 from megtrim.core.checks.check import Check
 from megtrim.core.checks.invocation import DEFAULT_OUT, Invocation, Options, suggest_for_keep_set
 from megtrim.core.checks.statuses import CheckStatus, ScenarioStatus
-from megtrim.core.cli.document_rows import find_row
 from megtrim.core.cli.echo import show, show_json
 from megtrim.core.cli.environment import open_processes, read_invocation
 from megtrim.core.cli.message_codes import CODE, describe_code
@@ -33,6 +32,7 @@ from megtrim.core.verdict.model import Verdict, VerdictResult, parse_verdict
 from megtrim.libs.elf.symbol_names import readable, without_arguments
 from megtrim.libs.util.errors import InputError
 from megtrim.libs.util.input_files import read_bytes
+from megtrim.ship.cli.document_rows import find_row
 from megtrim.ship.crashes.finding import CandidateKind, CrashCause, CrashFinding, read_name
 from megtrim.ship.crashes.lookup import (
     keep_lines,

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from megtrim.core.cli.document_rows import find_row, list_rows
 from megtrim.core.timing.catalogue import list_experiments
+from megtrim.ship.cli.document_rows import find_row, list_rows
 from megtrim.ship.cli.explain import explain
 from support.document_words import WORDS
 
