@@ -106,17 +106,20 @@ def _run_nearest(tests: tuple[str, ...]) -> bool:
 class Budget:
     """Collects and runs one file after another, and no further test after 15 seconds of CPU.
 
-    The tests of a file are collected when the file before it is done: to import all of them can
-    take longer than to run the nearest.
+    A file is imported when the one before it is done: to import all of them can take longer than
+    to run the nearest. Their folders are collected once, since fixtures belong to these nodes.
     """
 
     def __init__(self, tests: tuple[str, ...], seconds: float = CPU_S) -> None:
         self._seconds = seconds
         self._ahead = list(tests)
+        self._files: dict[Path, pytest.Item | pytest.Collector] = {}
         self.left: list[str] = []
 
     def pytest_collection(self, session: pytest.Session) -> bool:
-        """Collect the first file; the loop collects the rest."""
+        """Collect the tests of the first file; the loop collects the rest."""
+        files = session.perform_collect(self._ahead, genitems=False)
+        self._files = {file.path: file for file in files}
         session.items = self._collect_next(session)
         session.testscollected = len(session.items)
         return True
@@ -139,9 +142,12 @@ class Budget:
 
     def _collect_next(self, session: pytest.Session) -> list[pytest.Item]:
         while self._ahead and not self._is_over():
-            items = session.perform_collect([self._ahead.pop(0)])
+            file = self._files[Path.cwd() / self._ahead.pop(0)]
+            items = list(session.genitems(file))
+            hook = session.config.hook
+            hook.pytest_collection_modifyitems(session=session, config=session.config, items=items)
             if items:
-                return list(items)
+                return items
         return []
 
     def _is_over(self) -> bool:

@@ -125,9 +125,12 @@ def test_imports_are_followed_through_modules(small_tree: Any, changed: str, sel
 
 
 def test_no_test_begins_when_the_time_is_over(tmp_path: Path, processes: ProcessRunner) -> None:
-    """What is left is named from the file that was not finished on."""
+    """What is left is named from the file that was not finished on; all have their fixtures."""
+    (tmp_path / "conftest.py").write_text(
+        "import pytest\n@pytest.fixture\ndef ran(): return 'ran'\n", encoding="utf-8"
+    )
     for name in ("one", "two", "three"):
-        text = f"def test_{name}(): print('ran {name}')\n"
+        text = f"def test_{name}(ran): print(ran, '{name}')\n"
         (tmp_path / f"test_{name}.py").write_text(text, encoding="utf-8")
     script_text = (
         "import sys, pytest\n"
