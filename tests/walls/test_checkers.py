@@ -126,12 +126,14 @@ def test_imports_are_followed_through_modules(small_tree: Any, changed: str, sel
 
 def test_no_test_begins_when_the_time_is_over(tmp_path: Path, processes: ProcessRunner) -> None:
     """What is left is named from the file that was not finished on; all have their fixtures."""
-    (tmp_path / "conftest.py").write_text(
+    folder = tmp_path / "inner"
+    folder.mkdir()
+    (folder / "conftest.py").write_text(
         "import pytest\n@pytest.fixture\ndef ran(): return 'ran'\n", encoding="utf-8"
     )
     for name in ("one", "two", "three"):
         text = f"def test_{name}(ran): print(ran, '{name}')\n"
-        (tmp_path / f"test_{name}.py").write_text(text, encoding="utf-8")
+        (folder / f"test_{name}.py").write_text(text, encoding="utf-8")
     script_text = (
         "import sys, pytest\n"
         "from check_changes import Budget\n"
@@ -140,7 +142,7 @@ def test_no_test_begins_when_the_time_is_over(tmp_path: Path, processes: Process
         "    def _is_over(self):\n"
         "        self.asked += 1\n"
         "        return self.asked > 5\n"
-        "budget = Ticking(('test_one.py', 'test_two.py', 'test_three.py'))\n"
+        "budget = Ticking(('inner/test_one.py', 'inner/test_two.py', 'inner/test_three.py'))\n"
         "status = pytest.main(['-q', '-s', '-p', 'no:cacheprovider'], plugins=[budget])\n"
         "print(int(status), *budget.left)\n"
     )
@@ -155,7 +157,7 @@ def test_no_test_begins_when_the_time_is_over(tmp_path: Path, processes: Process
     assert "ran one" in printed
     assert "ran two" in printed
     assert "ran three" not in printed
-    assert printed.splitlines()[-1] == "0 test_three.py"
+    assert printed.splitlines()[-1] == "0 inner/test_three.py"
 
 
 def test_changes_are_edits_and_new_files(tmp_path: Path, processes: ProcessRunner) -> None:
