@@ -22,8 +22,8 @@ MARKER = ".made-by-megtrim"
 LOCKS = "locks"
 """Folder in a folder of results; its marker says which results these are."""
 RUN_PREFIX = "run-"
-_DEEP = 100
-"""Folders in each other that any function can remove."""
+_DEEP = 8
+"""Folders in each other whose path is never too long, whatever they are called."""
 _ABOUT = "megtrim made this folder, and may remove what is in it"
 _HERE = -100
 """AT_FDCWD: paths are relative to the current folder."""

@@ -44,8 +44,9 @@ def list_files(folder: str, entries: Iterable[Entry]) -> tuple[str, ...]:
             raise ProductFailure(msg, hint="let the command write fewer, or pack them into one")
         if entry.path.count("/") > DEEPEST:
             top = ascii(entry.path.partition("/")[0])[:_SHOWN]
-            msg = f"the program left more than {DEEPEST} folders in each other in {folder}: "
-            raise ProductFailure(f"{msg}the outermost is {top}", hint=_HINT)
+            nested = f"more than {DEEPEST} folders in each other"
+            msg = f"the program left {top} in {folder}, with {nested}"
+            raise ProductFailure(msg, hint="let the command make fewer, or pack them into one file")
     found.sort(key=lambda entry: entry.path)
     files = tuple(entry.path for entry in found if entry.kind is EntryKind.FILE)
     for entry in found:
