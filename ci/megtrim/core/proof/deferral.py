@@ -44,7 +44,7 @@ _REACHED = "MEGTRIM_REACHED"
 _WHERE = "MEGTRIM_REST"
 _EAGER = "eager"
 """Of a program that loads its whole rest when it starts: it keeps no record, for that faults."""
-_LINE = re.compile(rb"([0-9a-f]{40}) ([0-9a-f]{8,16})\n")
+_LINE = re.compile(rb"([0-9a-f]{40}) ([0-9a-f]{8,16})(?: [0-9a-f]{8,16})?\n")
 _PLAIN = "plain/"
 _HINT = (
     "see whether other code than the program's own handles or blocks SIGSEGV "
