@@ -68,7 +68,7 @@ class History(Value, Generic[Entry]):
         )
 
 
-class WrittenKind(Value, Generic[Entry]):
+class EntryKind(Value, Generic[Entry]):
     kind: type[Entry]
     version: int
     folder: str
