@@ -28,7 +28,7 @@ from megtrim.libs.util.errors import InfrastructureFailure, InputError, ProductF
 from megtrim.libs.util.process import ProcessRunner
 from megtrim.places.devices import local
 from megtrim.places.devices.local import Local
-from megtrim.places.devices.written import Entry, EntryKind, list_files
+from megtrim.places.devices.written import Entry, WrittenKind, list_files
 from support.scenario_records import make_record
 
 PROJECT = {"kind": "cmake", "source": "src", "target": "tool"}
@@ -209,7 +209,7 @@ def test_outputs_without_end(tmp_path: Path, run: Run) -> None:
 
 def test_a_device_lists_a_path_that_climbs() -> None:
     for path in ("../x", "a/../../x", "a//b", "./x", "/etc/x", "a/.", "..", "a/b"):
-        listed = [Entry(path=path, kind=EntryKind.FILE), Entry(path="a", kind=EntryKind.FILE)]
+        listed = [Entry(path=path, kind=WrittenKind.FILE), Entry(path="a", kind=WrittenKind.FILE)]
         with pytest.raises(InfrastructureFailure, match="which cannot be a file there"):
             list_files("dump", listed)
 

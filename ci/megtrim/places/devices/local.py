@@ -26,7 +26,7 @@ from megtrim.libs.util.process import Command, ProcessRunner, is_there
 from megtrim.places.devices.cpu import share_of_others
 from megtrim.places.devices.device import LARGEST_FETCHED_BYTES, make_too_large_error
 from megtrim.places.devices.remote import crash_reports
-from megtrim.places.devices.written import Entry, EntryKind, list_files
+from megtrim.places.devices.written import Entry, WrittenKind, list_files
 
 _CPU_TIMES = Path("/proc/stat")
 _CPU_INFO = Path("/proc/cpuinfo")
@@ -274,13 +274,13 @@ def _walk(folder: Path, above: str = "") -> Iterator[Entry]:
         for each in found:
             entry = Entry(path=f"{above}{each.name}", kind=_tell_kind(each))
             yield entry
-            if entry.kind is EntryKind.FOLDER:
+            if entry.kind is WrittenKind.FOLDER:
                 yield from _walk(Path(each.path), f"{entry.path}/")
 
 
-def _tell_kind(entry: os.DirEntry[str]) -> EntryKind:
+def _tell_kind(entry: os.DirEntry[str]) -> WrittenKind:
     if entry.is_symlink():
-        return EntryKind.LINK
+        return WrittenKind.LINK
     if entry.is_dir(follow_symlinks=False):
-        return EntryKind.FOLDER
-    return EntryKind.FILE if entry.is_file(follow_symlinks=False) else EntryKind.OTHER
+        return WrittenKind.FOLDER
+    return WrittenKind.FILE if entry.is_file(follow_symlinks=False) else WrittenKind.OTHER

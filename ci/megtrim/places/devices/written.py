@@ -18,7 +18,7 @@ _SHOWN = 200
 _HINT = "only files are compared: let the command write such things elsewhere than into {outputs}"
 
 
-class EntryKind(StrEnum):
+class WrittenKind(StrEnum):
     FILE = "file"
     FOLDER = "folder"
     LINK = "symbolic link"
@@ -28,7 +28,7 @@ class EntryKind(StrEnum):
 class Entry(Value):
     path: str
     """Relative to the folder of outputs, with ``/`` between its parts."""
-    kind: EntryKind
+    kind: WrittenKind
 
 
 def list_files(folder: str, entries: Iterable[Entry]) -> tuple[str, ...]:
@@ -48,7 +48,7 @@ def list_files(folder: str, entries: Iterable[Entry]) -> tuple[str, ...]:
             msg = f"the program left {top} in {folder}, with {nested}"
             raise ProductFailure(msg, hint="let the command make fewer, or pack them into one file")
     found.sort(key=lambda entry: entry.path)
-    files = tuple(entry.path for entry in found if entry.kind is EntryKind.FILE)
+    files = tuple(entry.path for entry in found if entry.kind is WrittenKind.FILE)
     for entry in found:
         _expect_possible(folder, entry.path, frozenset(files))
         _expect_comparable(folder, entry)
@@ -68,6 +68,6 @@ def _expect_comparable(folder: str, entry: Entry) -> None:
         path = ascii(entry.path)[:_SHOWN]
         msg = f"the program left a {entry.kind} in {folder} whose name is not text: {path}"
         raise ProductFailure(msg, hint="is it the name of an output of the model?")
-    if entry.kind not in (EntryKind.FILE, EntryKind.FOLDER):
+    if entry.kind not in (WrittenKind.FILE, WrittenKind.FOLDER):
         msg = f"the program left a {entry.kind} among its outputs: {folder}/{entry.path[:_SHOWN]}"
         raise ProductFailure(msg, hint=_HINT)

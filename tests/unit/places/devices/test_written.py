@@ -16,18 +16,18 @@ from megtrim.places.devices.written import (
     DEEPEST,
     MOST_ENTRIES,
     Entry,
-    EntryKind,
+    WrittenKind,
     list_files,
 )
 from unit.places.devices.links import FolderMachine
 
-FILE = EntryKind.FILE
-FOLDER = EntryKind.FOLDER
-LINK = EntryKind.LINK
+FILE = WrittenKind.FILE
+FOLDER = WrittenKind.FOLDER
+LINK = WrittenKind.LINK
 DEEP = "/".join("abcdefgh")
 
 
-def make(*entries: tuple[str, EntryKind]) -> list[Entry]:
+def make(*entries: tuple[str, WrittenKind]) -> list[Entry]:
     return [Entry(path=path, kind=kind) for path, kind in entries]
 
 
@@ -44,7 +44,7 @@ def make(*entries: tuple[str, EntryKind]) -> list[Entry]:
     ],
 )
 def test_files_at_any_depth_are_listed(
-    entries: tuple[tuple[str, EntryKind], ...], files: tuple[str, ...]
+    entries: tuple[tuple[str, WrittenKind], ...], files: tuple[str, ...]
 ) -> None:
     assert list_files("dump", make(*entries)) == files
 
@@ -53,9 +53,10 @@ def test_files_at_any_depth_are_listed(
     ("entry", "message"),
     [
         (("a/l", LINK), "left a symbolic link among its outputs: dump/a/l"),
-        (("a/p", EntryKind.OTHER), "left a pipe, socket or device among its outputs: dump/a/p"),
+        (("a/p", WrittenKind.OTHER), "left a pipe, socket or device among its outputs: dump/a/p"),
         (("a/b\n", FILE), r"left a file in dump whose name is not text: 'a/b\n'"),
         (("a\x1b", FOLDER), r"left a folder in dump whose name is not text: 'a\x1b'"),
+        (("a\N{REPLACEMENT CHARACTER}", FILE), r"in dump whose name is not text: 'a\ufffd'"),
         (("a\udcff", LINK), r"left a symbolic link in dump whose name is not text: 'a\udcff'"),
         (
             (f"{DEEP}/i/j", FILE),
@@ -68,11 +69,12 @@ def test_files_at_any_depth_are_listed(
     ],
 )
 def test_what_cannot_be_compared_is_the_programs_fault(
-    entry: tuple[str, EntryKind], message: str
+    entry: tuple[str, WrittenKind], message: str
 ) -> None:
     with pytest.raises(ProductFailure) as caught:
         list_files("dump", make(("fine", FILE), entry))
     assert message in caught.value.message
+    assert caught.value.message.isprintable()
 
 
 def test_a_walk_ends_in_time() -> None:

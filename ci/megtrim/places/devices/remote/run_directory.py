@@ -64,7 +64,7 @@ from megtrim.places.devices.remote.transport import (
     watch_machine,
 )
 from megtrim.places.devices.remote.tuning import Tuning, parse_cpus, tune_machine
-from megtrim.places.devices.written import Entry, EntryKind, list_files
+from megtrim.places.devices.written import Entry, WrittenKind, list_files
 
 _NAME = re.compile(r"(?!-)[A-Za-z0-9_.+@=,-]{1,120}(?:/[A-Za-z0-9_.+@=,-]{1,120}){0,8}", re.ASCII)
 _ATTEMPTS = 2
@@ -432,7 +432,7 @@ class RemoteDirectory(RunFiles):
 
     def names(self, folder: str) -> tuple[str, ...]:
         inside = f"{folder}/"
-        files = (Entry(path=name, kind=EntryKind.FILE) for name in self._made)
+        files = (Entry(path=name, kind=WrittenKind.FILE) for name in self._made)
         return list_files(
             folder,
             (

@@ -17,7 +17,7 @@ from megtrim.places.devices.device import LARGEST_FETCHED_BYTES
 from megtrim.places.devices.remote.telemetry import READING_SCRIPT
 from megtrim.places.devices.remote.transport import SPACE_SCRIPT
 from megtrim.places.devices.remote.tuning import RESTORE_SCRIPT
-from megtrim.places.devices.written import DEEPEST, Entry, EntryKind
+from megtrim.places.devices.written import DEEPEST, Entry, WrittenKind
 
 _LINE = re.compile(r"^megtrim (\w+)=(.*)$", re.MULTILINE)
 _SIZE = re.compile(r"^megtrim size=(\d{1,15}) \./(.+)$", re.MULTILINE)
@@ -101,14 +101,14 @@ def parse_files(text: str) -> dict[str, RemoteFile] | None:
 def parse_others(text: str) -> tuple[Entry, ...]:
     modes = _OTHER.findall(text)
     known = [Entry(path=path, kind=_tell_kind(int(mode, 16))) for mode, path in modes]
-    broken = [Entry(path=f"{start}\n", kind=EntryKind.FILE) for start in _BROKEN.findall(text)]
+    broken = [Entry(path=f"{start}\n", kind=WrittenKind.FILE) for start in _BROKEN.findall(text)]
     return (*known, *broken)
 
 
-def _tell_kind(mode: int) -> EntryKind:
+def _tell_kind(mode: int) -> WrittenKind:
     if stat.S_ISDIR(mode):
-        return EntryKind.FOLDER
-    return EntryKind.LINK if stat.S_ISLNK(mode) else EntryKind.OTHER
+        return WrittenKind.FOLDER
+    return WrittenKind.LINK if stat.S_ISLNK(mode) else WrittenKind.OTHER
 
 
 def parse_exit(text: str) -> ExitReport | None:

@@ -19,7 +19,7 @@ from megtrim.core.functions import probes, qemu_log
 from megtrim.libs.programs.exit_status import ProgramRun
 from megtrim.libs.programs.telemetry import Conditions, Reading
 from megtrim.libs.util.errors import InfrastructureFailure
-from megtrim.places.devices.written import Entry, EntryKind, list_files
+from megtrim.places.devices.written import Entry, WrittenKind, list_files
 from unit.core.trim.stages.support import floats, trace
 
 
@@ -169,7 +169,7 @@ def list_entries(folder: str, left: Iterable[str]) -> Iterator[Entry]:
     start = f"{folder}/"
     for name in left:
         if name.startswith(start):
-            yield Entry(path=name.removeprefix(start), kind=EntryKind.FILE)
+            yield Entry(path=name.removeprefix(start), kind=WrittenKind.FILE)
 
 
 GOOD = "output o 1 2 3\n"

@@ -38,7 +38,7 @@ from megtrim.places.devices.remote.transport import (
     unframe_outcome,
     watch_machine,
 )
-from megtrim.places.devices.written import Entry, EntryKind
+from megtrim.places.devices.written import Entry, WrittenKind
 from support.clock import until
 from unit.places.devices.links import FolderLink, losing
 from unit.places.devices.machines import make_spec
@@ -330,11 +330,11 @@ def test_what_else_was_left() -> None:
         )
     )
     assert parse_others(text) == (
-        Entry(path="out", kind=EntryKind.FOLDER),
-        Entry(path="out/a b", kind=EntryKind.LINK),
-        Entry(path="out/p", kind=EntryKind.OTHER),
-        Entry(path="out/odd", kind=EntryKind.OTHER),
-        Entry(path="out/new\n", kind=EntryKind.FILE),
+        Entry(path="out", kind=WrittenKind.FOLDER),
+        Entry(path="out/a b", kind=WrittenKind.LINK),
+        Entry(path="out/p", kind=WrittenKind.OTHER),
+        Entry(path="out/odd", kind=WrittenKind.OTHER),
+        Entry(path="out/new\n", kind=WrittenKind.FILE),
     )
 
 
