@@ -33,7 +33,8 @@ from megtrim.core.config.removed import KEYS, OPTIONS, VERBS, Removed
 from megtrim.core.config.templates import StarterModel, model_files, starter
 from megtrim.core.parts import hand_in
 from megtrim.hosting.caller_texts import CALLED
-from megtrim.hosting.cli.schema import NAMES, make_schema, name_file
+from megtrim.hosting.cli.schema import make_schema, name_file
+from megtrim.hosting.cli.verbs import SCHEMAS
 from megtrim.parts import PARTS
 from megtrim.times.experiments.listing import render_reference
 from virtual_phone.cli import main as phone_command_line
@@ -68,7 +69,7 @@ def pages() -> dict[str, str]:
         **{f"docs/{page}.md": _fill(f"docs/{page}.md", blocks) for page, blocks in written.items()},
         **{
             f"{_SCHEMAS}/{name_file(name)}": json.dumps(make_schema(name), indent=1) + "\n"
-            for name in NAMES
+            for name in SCHEMAS
         },
     }
 
