@@ -14,7 +14,7 @@ import json
 import re
 import sys
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -77,13 +77,23 @@ def pages() -> dict[str, str]:
 def _list_removed() -> Iterator[str]:
     yield "| removed | last in | in its place |"
     yield "|---|---|---|"
-    alike: dict[Removed, list[str]] = {}
+    alike: dict[Removed, dict[str, list[str]]] = {}
     for words, row in sorted({**VERBS, **OPTIONS}.items()):
-        alike.setdefault(row, []).append(f"`{words}`")
+        verb, _, option = words.partition(" --")
+        alike.setdefault(row, {}).setdefault(option, []).append(verb)
+    for row, verbs in alike.items():
+        names = ", ".join(_name_removed(option, verbs[option]) for option in verbs)
+        yield f"| {names} | {row.last} | {row.instead} |"
     for key, row in sorted(KEYS.items()):
-        alike.setdefault(row, []).append(f"the key `{key}`")
-    for row, names in alike.items():
-        yield f"| {', '.join(names)} | {row.last} | {row.instead} |"
+        yield f"| the key `{key}` | {row.last} | {row.instead} |"
+
+
+def _name_removed(option: str, verbs: Sequence[str]) -> str:
+    """Name an option that several verbs had once, in front of them."""
+    if option and len(verbs) == 1:
+        return f"`{verbs[0]} --{option}`"
+    names = ", ".join(f"`{verb}`" for verb in verbs)
+    return f"`--{option}` of {names}" if option else names
 
 
 def _fill(page: str, blocks: Mapping[str, Iterable[str]]) -> str:
