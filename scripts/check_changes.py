@@ -9,6 +9,8 @@ Exit status: 0 (all passed), 1 (a check failed), 2 (no such commit).
 from __future__ import annotations
 
 import argparse
+import ast
+import functools
 import os
 import re
 import sys
@@ -33,8 +35,12 @@ CPU_S = 15.0
 _IMPORT = re.compile(
     r"^\s*(?:from ([\w.]+) import (\([^)]*\)|[^\n]*)|import ([\w.]+))", re.MULTILINE
 )
-_VERB = re.compile(r'"([a-z-]+)": "([a-z_.]+):[a-z_]+"')
-"""A verb in a list of a group's members: no one imports its module by name."""
+_VERB = re.compile(r'(?:"|name=")([a-z-]+)"(?:: |, place=)"([a-z_.]+):([a-z_]+)"')
+"""A verb in a list of a group's members, or of a part: no one imports its module by name."""
+_DO_LATER = re.compile(r"^do_later\('([a-z_.]+):", re.MULTILINE)
+_GROUP = re.compile(r"^([a-z_]+)\.command\b", re.MULTILINE)
+_CALL_LATER = re.compile(r'\bcall_later\("([a-z_.]+):')
+"""Where a verb's declaration names its work, which is imported when it is called."""
 _CALLS_VERBS = re.compile(r"\bshell\b|\bcli\.main\b|\bcli import main\b")
 _QUOTED_MODULE = re.compile(r'"((?:megtrim|virtual_phone)\.[\w.]+)"')
 _STARTED = re.compile(r'"-m", "([\w.]+)"')
@@ -100,17 +106,20 @@ def _run_nearest(tests: tuple[str, ...]) -> bool:
 class Budget:
     """Collects and runs one file after another, and no further test after 15 seconds of CPU.
 
-    The tests of a file are collected when the file before it is done: to import all of them can
-    take longer than to run the nearest.
+    A file is imported when the one before it is done: to import all of them can take longer than
+    to run the nearest. Their folders are collected once, since fixtures belong to these nodes.
     """
 
     def __init__(self, tests: tuple[str, ...], seconds: float = CPU_S) -> None:
         self._seconds = seconds
         self._ahead = list(tests)
+        self._files: dict[Path, pytest.Item | pytest.Collector] = {}
         self.left: list[str] = []
 
     def pytest_collection(self, session: pytest.Session) -> bool:
-        """Collect the first file; the loop collects the rest."""
+        """Collect the tests of the first file; the loop collects the rest."""
+        files = session.perform_collect(self._ahead, genitems=False)
+        self._files = {file.path: file for file in files}
         session.items = self._collect_next(session)
         session.testscollected = len(session.items)
         return True
@@ -133,9 +142,12 @@ class Budget:
 
     def _collect_next(self, session: pytest.Session) -> list[pytest.Item]:
         while self._ahead and not self._is_over():
-            items = session.perform_collect([self._ahead.pop(0)])
+            file = self._files[Path.cwd() / self._ahead.pop(0)]
+            items = list(session.genitems(file))
+            hook = session.config.hook
+            hook.pytest_collection_modifyitems(session=session, config=session.config, items=items)
             if items:
-                return list(items)
+                return items
         return []
 
     def _is_over(self) -> bool:
@@ -176,16 +188,21 @@ class Tree:
         self._names = {_name_module(file): file for file in self._texts}
         self._verbs: dict[str, set[str]] = defaultdict(set)
         for text in self._texts.values():
-            for verb, module in _VERB.findall(text):
+            for verb, module, name in _VERB.findall(text):
                 self._verbs[verb].add(f"megtrim.{module}")
+                self._verbs[verb] |= self._find_work(f"megtrim.{module}", name)
         self._users = self._find_users()
 
     def select_tests(self, changed: Iterable[str]) -> tuple[str, ...]:
-        """Return the files of unit tests that reach a changed file, the nearest first."""
-        found: dict[str, int] = {}
+        """Return the files of unit tests that reach a changed file, the nearest first.
+
+        Of those that are as many imports away, the ones whose path is most alike come first.
+        """
+        found: dict[str, tuple[int, int]] = {}
         for file in changed:
             for test, distance in self._find_reaching(file).items():
-                found[test] = min(distance, found.get(test, distance))
+                place = (distance, -_count_shared_folders(file, test))
+                found[test] = min(place, found.get(test, place))
         return tuple(sorted(found, key=lambda test: (found[test], test)))
 
     def _find_reaching(self, file: str) -> Mapping[str, int]:
@@ -235,6 +252,7 @@ class Tree:
         for name, file in self._names.items():
             text = self._texts[file]
             used = {*find_imports(text), *_QUOTED_MODULE.findall(text), *_SCRIPT.findall(text)}
+            used |= {f"megtrim.{module}" for module in _CALL_LATER.findall(text)}
             if _is_unit_test(file):
                 used |= {f"{each}.__main__" for each in _STARTED.findall(text)}
                 used |= self._find_verbs(text)
@@ -243,6 +261,11 @@ class Tree:
             for each in used - {name}:
                 users[each].add(name)
         return users
+
+    def _find_work(self, module: str, name: str) -> set[str]:
+        """Return the modules that do the work of a verb, or of all verbs of a group."""
+        text = self._texts[self._names[module]] if module in self._names else ""
+        return {work for verb, work in find_works(text) if verb == name}
 
     def _find_verbs(self, text: str) -> set[str]:
         """Return the modules of the verbs that a test calls: `shell("size", "show")`."""
@@ -287,8 +310,30 @@ def find_imports(text: str) -> Iterator[str]:
             yield f"{module}.{name}"
 
 
+@functools.cache
+def find_works(text: str) -> tuple[tuple[str, str], ...]:
+    """Return each verb that a module declares, and its group, with the module of its work."""
+    found: list[tuple[str, str]] = []
+    for node in ast.parse(text).body if "do_later" in text else ():
+        if not isinstance(node, ast.FunctionDef):
+            continue
+        decorators = "\n".join(map(ast.unparse, node.decorator_list))
+        if (place := _DO_LATER.search(decorators)) is None:
+            continue
+        found.append((node.name, f"megtrim.{place[1]}"))
+        if (group := _GROUP.search(decorators)) is not None:
+            found.append((group[1], f"megtrim.{place[1]}"))
+    return tuple(found)
+
+
 def _lies_in(test: str, folder: PurePosixPath) -> bool:
     return PurePosixPath(test).is_relative_to(PurePosixPath(UNIT, folder))
+
+
+def _count_shared_folders(file: str, test: str) -> int:
+    short = file.removeprefix(f"{UNIT}/").removeprefix("ci/").removeprefix("megtrim/")
+    folders = PurePosixPath(short).parent
+    return len([each for each in (folders, *folders.parents) if _lies_in(test, each)])
 
 
 def _is_unit_test(file: str) -> bool:

@@ -66,14 +66,14 @@ BARS = (
     ),
     Bar(
         name="kernels trimmed",
-        models="two models",
+        models="a small ResNet-18 and a small MobileNet",
         table=_RECIPE,
         row="reduced: resnet18-s and mobilenet-s, one scenario each",
         kind="after",
     ),
     Bar(
         name="functions trimmed, too",
-        models="one model",
+        models="the ResNet-18 alone",
         table=_FUNCTIONS,
         row="`level: function`, no unwind tables, packed relocations",
         kind="after",

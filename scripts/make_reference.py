@@ -14,7 +14,7 @@ import json
 import re
 import sys
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +33,8 @@ from megtrim.core.config.removed import KEYS, OPTIONS, VERBS, Removed
 from megtrim.core.config.templates import StarterModel, model_files, starter
 from megtrim.core.parts import hand_in
 from megtrim.hosting.caller_texts import CALLED
-from megtrim.hosting.cli.schema import NAMES, make_schema, name_file
+from megtrim.hosting.cli.schema import make_schema, name_file
+from megtrim.hosting.cli.verbs import SCHEMAS
 from megtrim.parts import PARTS
 from megtrim.times.experiments.listing import render_reference
 from virtual_phone.cli import main as phone_command_line
@@ -68,7 +69,7 @@ def pages() -> dict[str, str]:
         **{f"docs/{page}.md": _fill(f"docs/{page}.md", blocks) for page, blocks in written.items()},
         **{
             f"{_SCHEMAS}/{name_file(name)}": json.dumps(make_schema(name), indent=1) + "\n"
-            for name in NAMES
+            for name in SCHEMAS
         },
     }
 
@@ -76,13 +77,23 @@ def pages() -> dict[str, str]:
 def _list_removed() -> Iterator[str]:
     yield "| removed | last in | in its place |"
     yield "|---|---|---|"
-    alike: dict[Removed, list[str]] = {}
+    alike: dict[Removed, dict[str, list[str]]] = {}
     for words, row in sorted({**VERBS, **OPTIONS}.items()):
-        alike.setdefault(row, []).append(f"`{words}`")
+        verb, _, option = words.partition(" --")
+        alike.setdefault(row, {}).setdefault(option, []).append(verb)
+    for row, verbs in alike.items():
+        names = ", ".join(_name_removed(option, verbs[option]) for option in verbs)
+        yield f"| {names} | {row.last} | {row.instead} |"
     for key, row in sorted(KEYS.items()):
-        alike.setdefault(row, []).append(f"the key `{key}`")
-    for row, names in alike.items():
-        yield f"| {', '.join(names)} | {row.last} | {row.instead} |"
+        yield f"| the key `{key}` | {row.last} | {row.instead} |"
+
+
+def _name_removed(option: str, verbs: Sequence[str]) -> str:
+    """Name an option that several verbs had once, in front of them."""
+    if option and len(verbs) == 1:
+        return f"`{verbs[0]} --{option}`"
+    names = ", ".join(f"`{verb}`" for verb in verbs)
+    return f"`--{option}` of {names}" if option else names
 
 
 def _fill(page: str, blocks: Mapping[str, Iterable[str]]) -> str:

@@ -13,11 +13,11 @@ PARTS = Parts(
     program="engines.load_and_run.program",
     experiments="engines.megengine.experiments:EXPERIMENTS",
     verbs=(
-        PartVerb(name="explain", place="ship.cli.explain:explain", after="probe"),
-        PartVerb(name="export", place="ship.cli.release:export", after="clean"),
+        PartVerb(name="explain", place="ship.cli.verbs:explain", after="probe"),
+        PartVerb(name="export", place="ship.cli.verbs:export", after="clean"),
         PartVerb(name="release", place="ship.cli.group:release", after="export"),
         PartVerb(name="perf", place="times.cli.group:perf", after="release"),
-        PartVerb(name="devices", place="lab.cli.group:devices", after="perf"),
+        PartVerb(name="devices", place="lab.cli.verbs:devices", after="perf"),
         PartVerb(name="ci", place="hosting.cli.group:ci", after="stage"),
     ),
     stages={

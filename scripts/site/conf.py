@@ -6,10 +6,13 @@ here and on GitHub. A dead link is an error; nothing is loaded from elsewhere (t
 
 import json
 import re
+import tomllib
 from collections import Counter
 from pathlib import Path
 from typing import Any
 
+from docutils import nodes
+from sphinx.errors import ExtensionError
 from sphinx.search import WordCollector
 
 project = "megtrim"
@@ -34,7 +37,8 @@ _SECTION = re.compile(r"^## (.+)\n((?:(?!## ).*\n)+)", re.MULTILINE)
 _PAGE = re.compile(r"\]\(([^):#]+)\.md")
 
 
-_COUNTS: dict[str, Counter[str]] = {}
+_KEYWORDS = Path(__file__).with_name("keywords.toml")
+_SECTIONS: dict[str, list[dict[str, Any]]] = {}
 
 
 def setup(app: Any) -> None:
@@ -44,27 +48,34 @@ def setup(app: Any) -> None:
 
 
 def count_words(app: Any, doctree: Any, page: str) -> None:
-    """Count the stems of a page's words, as the search asks for them."""
+    """Count the stems of each section's own words, as the search asks for them."""
     language = app.builder.indexer.lang
-    words = WordCollector(doctree, language)
-    doctree.walk(words)
-    _COUNTS[page] = Counter(language.stem(word).lower() for word in words.found_words)
+    _SECTIONS[page] = []
+    for section in doctree.findall(nodes.section):
+        words = WordCollector(doctree, language)
+        for child in section.children:
+            if not isinstance(child, nodes.section):
+                child.walk(words)
+        heading = " ".join(words.found_title_words)
+        counts = Counter(language.stem(word).lower() for word in words.found_words)
+        _SECTIONS[page].append({"anchor": section["ids"][0], "heading": heading, "counts": counts})
 
 
 def write_counts(app: Any, failed: Exception | None) -> None:
-    """Add to the search index how long each page is, and which words it has more than once."""
+    """Add to the search index which words each section has how often, and the keywords of pages."""
     if failed is None:
-        mean = sum(map(Counter.total, _COUNTS.values())) / len(_COUNTS)
-        found = {
-            page: {
-                "length": round(words.total() / mean, 2),
-                "counts": {word: count for word, count in words.items() if count > 1},
-            }
-            for page, words in sorted(_COUNTS.items())
-        }
+        keywords = tomllib.loads(_KEYWORDS.read_text(encoding="utf-8"))
+        unknown = sorted(keywords.keys() - _SECTIONS.keys())
+        if unknown:
+            message = f"{_KEYWORDS}: there is no page {', '.join(unknown)}"
+            raise ExtensionError(message)
         index = Path(app.outdir, "searchindex.js")
-        text = index.read_text(encoding="utf-8")
-        index.write_text(f"Search.words={json.dumps(found)};\n{text}", encoding="utf-8")
+        parts = (
+            f"Search.keywords={json.dumps(keywords)};",
+            f"Search.sections={json.dumps(dict(sorted(_SECTIONS.items())))};",
+            index.read_text(encoding="utf-8"),
+        )
+        index.write_text("\n".join(parts), encoding="utf-8")
 
 
 def add_groups(_app: Any, page: str, source: list[str]) -> None:

@@ -2,6 +2,7 @@
 
 import os
 import re
+import sys
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -23,10 +24,11 @@ from megtrim.lab.evidence.bundle import BundleScenario
 from megtrim.libs.programs import varying
 from megtrim.libs.programs.app_outputs import PRINTED
 from megtrim.libs.programs.parity import EXACT
-from megtrim.libs.util.errors import InputError, ProductFailure
+from megtrim.libs.util.errors import InfrastructureFailure, InputError, ProductFailure
 from megtrim.libs.util.process import ProcessRunner
 from megtrim.places.devices import local
 from megtrim.places.devices.local import Local
+from megtrim.places.devices.written import Entry, WrittenKind, list_files
 from support.scenario_records import make_record
 
 PROJECT = {"kind": "cmake", "source": "src", "target": "tool"}
@@ -130,21 +132,86 @@ def test_an_argument_runs_a_shell(tmp_path: Path, run: Run) -> None:
 def test_an_output_is_a_link(tmp_path: Path, run: Run) -> None:
     secret = tmp_path / "secret"
     secret.write_text(SECRET, encoding="utf-8")
-    in_folder = run(f'ln -s "{secret}" "$1/o"', "{outputs}")
+    for script, name in (
+        (f'ln -s "{secret}" "$1/o"', "o"),
+        (f'echo good >"$1/o"; mkdir "$1/d"; ln -s "{secret}" "$1/d/o"', "d/o"),
+        (f'echo good >"$1/o"; ln -s "{tmp_path}" "$1/d"', "d"),
+        ('echo good >"$1/o"; ln -s nowhere "$1/d"', "d"),
+    ):
+        message = rf"left a symbolic link among its outputs: dump/{name}\n"
+        with pytest.raises(ProductFailure, match=message):
+            run(script, "{outputs}")
     printed = run(f'rm standard-output; ln -s "{secret}" standard-output')
 
-    assert in_folder.outputs == {}
-    assert compare(in_folder).text == "the plain build wrote no output"
     assert printed.outputs == {PRINTED: b""}
     assert "is empty: that proves nothing" in compare(printed).text
 
 
 def test_an_output_never_answers(run: Run) -> None:
     began = time.monotonic()
-    seen = run('mkfifo "$1/o"', "{outputs}")
+    for name in ("o", "d/o"):
+        message = rf"left a pipe, socket or device among its outputs: dump/{name}\n"
+        with pytest.raises(ProductFailure, match=message):
+            run(f'mkdir "$1/d"; mkfifo "$1/{name}"', "{outputs}")
 
-    assert seen.outputs == {}
     assert time.monotonic() - began < LONGEST_S
+
+
+def test_an_output_hides_in_a_folder(run: Run) -> None:
+    script = 'echo good 1 >"$1/flat"; mkdir -p "$1/a/b"; echo %s >"$1/a/b/deep"'
+    right = run(script % "right 2", "{outputs}")
+    wrong = run(script % "wrong 2", "{outputs}")
+    compared = compare_outputs(right.outputs, wrong.outputs, EXACT, FileJudge())
+
+    assert sorted(right.outputs) == ["a/b/deep", "flat"]
+    assert compare(right).text == "outputs equal to the last bit (2 outputs, 15 bytes)"
+    assert compared.text == "output a/b/deep: differs from byte 1 on (8 against 8 bytes)"
+
+
+def test_an_output_is_hidden_by_its_name(run: Run) -> None:
+    for name in (r"a\nb", r"a\033[31m", r"a\377"):
+        for script in (': >"$1/$(printf "%s")x"', 'mkdir "$1/$(printf "%s")x"'):
+            with pytest.raises(ProductFailure, match="in dump whose name is not text: 'a"):
+                run(script % name, "{outputs}")
+    seen = run('mkdir "$1/..a"; echo 1 2 >"$1/..a/..."; echo 1 2 >"$1/-rf"', "{outputs}")
+
+    assert sorted(seen.outputs) == ["-rf", "..a/..."]
+
+
+def test_an_output_has_no_rights(run: Run) -> None:
+    seen = run('mkdir -p "$1/a/b"; echo good 1 >"$1/a/b/c"; chmod 0 "$1/a/b" "$1/a"', "{outputs}")
+
+    assert seen.outputs == {"a/b/c": b"good 1\n"}
+
+
+DEEP = f"""{sys.executable} -c '
+import os
+for _ in range(1200):
+    os.mkdir("a")
+    os.chdir("a")'"""
+
+
+def test_outputs_without_end(tmp_path: Path, run: Run) -> None:
+    for script, message in (
+        ('cd "$1"; seq 1001 | xargs touch', "left more than 1,000 files and folders in dump"),
+        (
+            f'echo good >"$1/o"; cd "$1"; {DEEP}',
+            "left 'a' in dump, with more than 8 folders in each other",
+        ),
+    ):
+        with pytest.raises(ProductFailure, match=message):
+            run(script, "{outputs}")
+    seen = run(f'echo good >"$1/o"; {DEEP}', "{outputs}")
+
+    assert seen.outputs == {"o": b"good\n"}
+    assert list((tmp_path / "runs").glob("*run-*")) == []
+
+
+def test_a_device_lists_a_path_that_climbs() -> None:
+    for path in ("../x", "a/../../x", "a//b", "./x", "/etc/x", "a/.", "..", "a/b"):
+        listed = [Entry(path=path, kind=WrittenKind.FILE), Entry(path="a", kind=WrittenKind.FILE)]
+        with pytest.raises(InfrastructureFailure, match="which cannot be a file there"):
+            list_files("dump", listed)
 
 
 def test_an_output_is_huge(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -157,6 +224,8 @@ def test_an_output_is_huge(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_an_output_takes_the_name_of_another(run: Run) -> None:
     with pytest.raises(ProductFailure, match="found 'standard output' among the files"):
         run('echo good >"$1/standard output"; echo bad', "{outputs}", printed=True)
+    with pytest.raises(ProductFailure, match="found 'standard output' among the files"):
+        run('mkdir "$1/standard output"; echo good >"$1/standard output/o"', "{outputs}")
 
 
 def test_a_pattern_hides_all_that_differs(run: Run) -> None:

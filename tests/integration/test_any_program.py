@@ -36,6 +36,7 @@ PROGRAM = """\
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include "zlib-ng.h"
 static unsigned char given[1 << 20], made[1 << 21];
@@ -49,6 +50,7 @@ int main(int count, char** words) {
     printf("at %ld: no packed data (%d)\\n", (long)time(NULL), end);
     return 3;
   }
+  if (count > 3) mkdir(words[3], 0755);
   FILE* to = count > 2 ? fopen(words[2], "wb") : stdout;
   return to == NULL || fwrite(made, 1, whole, to) != whole || fclose(to);
 }
@@ -68,7 +70,7 @@ CONFIG = {
         {
             "name": "file",
             "program": "pack",
-            "args": ["1", "{outputs}/packed"],
+            "args": ["1", "{outputs}/made/packed", "{outputs}/made"],
             "stdin": "text.txt",
         },
         {
@@ -115,6 +117,10 @@ def test_a_program_of_anyone_is_trimmed(project: Path, level: str) -> None:
     assert verdict["verdict"] == "pass"
     statuses = {each["id"]: each["status"] for each in verdict["scenarios"]}
     assert statuses == dict.fromkeys(("binary@any", "file@any", "wrong@any"), "pass")
+    outputs = {
+        each["id"]: [row["name"] for row in each["outputs"]] for each in verdict["scenarios"]
+    }
+    assert outputs["file@any"] == ["made/packed"]
     plain, trimmed = (size["size_bytes"] for size in verdict["artifacts"][0]["sizes"])
     assert trimmed < LARGEST_SHARES[level] * plain
     # What no scenario does is lost by one level, and kept by the other in a second file.

@@ -40,6 +40,9 @@ def test_every_module_has_tests_that_a_change_calls_for(tree: Any) -> None:
         ),
         ("ci/megtrim/core/size/budgets.py", "tests/unit/core/size/test_budgets.py"),
         ("ci/virtual_phone/supervisor.py", "tests/unit/virtual_phone/test_manager.py"),
+        ("ci/megtrim/lab/cli/quarantine.py", "tests/unit/lab/cli/test_devices.py"),
+        ("ci/megtrim/ship/cli/explain.py", "tests/unit/ship/cli/test_explain.py"),
+        ("ci/megtrim/hosting/cli/github/image.py", "tests/unit/hosting/cli/github/test_image.py"),
     ],
 )
 def test_the_nearest_tests_come_first(tree: Any, changed: str, first: str) -> None:
@@ -50,16 +53,37 @@ def test_a_changed_test_of_another_lane_calls_for_no_unit_test(tree: Any) -> Non
     assert tree.select_tests(["tests/integration/test_chain.py"]) == ()
 
 
+VERBS = """
+load = call_later("core.cli.load:load")
+
+@click.command()
+@do_later("core.cli.weigh:weigh")
+def weigh() -> None: pass
+
+@click.group()
+def scales() -> None: pass
+
+@scales.command("hang")
+@do_later("core.cli.scale:hang")
+def hang() -> None: pass
+"""
+
+
 @pytest.fixture
 def small_tree(tmp_path: Path) -> Any:
     for name, text in {
         "ci/megtrim/libs/elf/symbols.py": "",
         "ci/megtrim/core/sizes.py": "from megtrim.libs.elf import (\n    objects,\n    symbols\n)",
-        "ci/megtrim/core/cli/main.py": 'VERBS = {"weigh": "core.cli.weigh:weigh"}\n',
+        "ci/megtrim/core/cli/main.py": 'VERBS = {"weigh": "core.cli.verbs:weigh"}\n',
+        "ci/megtrim/core/cli/verbs.py": VERBS,
+        "ci/megtrim/core/cli/load.py": "",
+        "ci/megtrim/core/cli/scale.py": "",
+        "ci/megtrim/parts.py": 'PartVerb(name="scales", place="core.cli.verbs:scales", after="")',
         "ci/megtrim/core/cli/weigh.py": "from megtrim.core.sizes import weigh\n",
         "ci/megtrim/core/cli/fly.py": 'PAGE = "wings.j2"\n',
         "tests/unit/core/test_sizes.py": "",
         "tests/unit/core/test_shown.py": "def test(shell):\n    shell('weigh', '--all')\n",
+        "tests/unit/core/test_scales.py": "def test(shell):\n    shell('scales', 'hang')\n",
         "tests/unit/core/test_far.py": "from unit.core.examples import EXAMPLE\n",
         "tests/unit/core/examples.py": "from megtrim.core import sizes\n",
         "tests/unit/libs/elf/test_objects.py": "from megtrim.libs.elf.objects import read\n",
@@ -81,12 +105,14 @@ def small_tree(tmp_path: Path) -> Any:
             "libs/elf/test_symbols core/test_sizes core/test_far core/test_shown",
         ),
         ("ci/megtrim/core/cli/weigh.py", "core/test_shown"),
+        ("ci/megtrim/core/cli/scale.py", "core/test_scales"),
+        ("ci/megtrim/core/cli/load.py", "core/test_scales core/test_shown"),
         ("tests/unit/core/examples.py", "core/test_far"),
         ("tests/unit/times/conftest.py", "times/test_times"),
         ("ci/megtrim/libs/elf/gone.py", "libs/elf/test_objects libs/elf/test_symbols"),
         (
-            "ci/megtrim/core/cli/wings.j2",
-            "core/test_far core/test_shown core/test_sizes",
+            "ci/megtrim/core/feathers/wings.j2",
+            "core/test_far core/test_scales core/test_shown core/test_sizes",
         ),
         ("README.md", ""),
     ],
@@ -99,10 +125,15 @@ def test_imports_are_followed_through_modules(small_tree: Any, changed: str, sel
 
 
 def test_no_test_begins_when_the_time_is_over(tmp_path: Path, processes: ProcessRunner) -> None:
-    """What is left is named from the file that was not finished on."""
+    """What is left is named from the file that was not finished on; all have their fixtures."""
+    folder = tmp_path / "inner"
+    folder.mkdir()
+    (folder / "conftest.py").write_text(
+        "import pytest\n@pytest.fixture\ndef ran(): return 'ran'\n", encoding="utf-8"
+    )
     for name in ("one", "two", "three"):
-        text = f"def test_{name}(): print('ran {name}')\n"
-        (tmp_path / f"test_{name}.py").write_text(text, encoding="utf-8")
+        text = f"def test_{name}(ran): print(ran, '{name}')\n"
+        (folder / f"test_{name}.py").write_text(text, encoding="utf-8")
     script_text = (
         "import sys, pytest\n"
         "from check_changes import Budget\n"
@@ -111,7 +142,7 @@ def test_no_test_begins_when_the_time_is_over(tmp_path: Path, processes: Process
         "    def _is_over(self):\n"
         "        self.asked += 1\n"
         "        return self.asked > 5\n"
-        "budget = Ticking(('test_one.py', 'test_two.py', 'test_three.py'))\n"
+        "budget = Ticking(('inner/test_one.py', 'inner/test_two.py', 'inner/test_three.py'))\n"
         "status = pytest.main(['-q', '-s', '-p', 'no:cacheprovider'], plugins=[budget])\n"
         "print(int(status), *budget.left)\n"
     )
@@ -126,7 +157,7 @@ def test_no_test_begins_when_the_time_is_over(tmp_path: Path, processes: Process
     assert "ran one" in printed
     assert "ran two" in printed
     assert "ran three" not in printed
-    assert printed.splitlines()[-1] == "0 test_three.py"
+    assert printed.splitlines()[-1] == "0 inner/test_three.py"
 
 
 def test_changes_are_edits_and_new_files(tmp_path: Path, processes: ProcessRunner) -> None:

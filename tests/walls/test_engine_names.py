@@ -7,22 +7,16 @@ PACKAGE = Path(__file__).parents[2] / "ci" / "megtrim"
 GENERAL = ("core", "libs", "places", "times", "lab", "hosting", "ship")
 NAMED = re.compile(r"megengine|midout|\.mge\b|load_and_run|\bmge\b", re.IGNORECASE)
 EXAMPLES = {
-    "core/cli/check.py": 1,
-    "core/cli/init.py": 6,
     "core/cli/main.py": 4,
-    "core/cli/model.py": 1,
-    "core/cli/probe.py": 1,
     "core/cli/session/starter.py": 1,
-    "core/cli/size/show.py": 4,
-    "core/cli/size/why.py": 1,
-    "core/cli/stage.py": 1,
-    "core/cli/trim.py": 2,
+    "core/cli/size/verbs.py": 5,
+    "core/cli/verbs.py": 12,
     "core/config/limits.py": 1,
     "core/config/templates.py": 8,
-    "times/cli/list.py": 5,
-    "lab/cli/group.py": 1,
-    "ship/cli/explain.py": 1,
-    "ship/cli/release.py": 4,
+    "times/cli/list.py": 4,
+    "times/cli/verbs.py": 1,
+    "lab/cli/verbs.py": 1,
+    "ship/cli/verbs.py": 5,
 }
 """Lines in examples of commands, and texts of starter files."""
 MEASURING = {

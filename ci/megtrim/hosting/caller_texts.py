@@ -170,7 +170,8 @@ megtrim:
     - apt-get update
     - apt-get install -y --no-install-recommends ccache {packages}qemu-user-static
     - pip install "megtrim{extra} @ git+{url}@{sha}" # {version}
-    # The default branch says where submodules, and the engine's key, may go: not a merge request.
+    # The default branch, not the merge request, decides where submodules come from, and where
+    # the engine's key is sent.
     - rm -rf .trusted
     - >-
       git clone --quiet --depth 1 --no-checkout --branch "$CI_DEFAULT_BRANCH"

@@ -16,7 +16,7 @@ import pytest
 
 from integration.devices.rigs import KINDS, Maker, Programs, Rig, build, find_processes
 from megtrim.libs.programs.exit_status import ProgramRun
-from megtrim.libs.util.errors import InfrastructureFailure, InputError, MegtrimError
+from megtrim.libs.util.errors import InfrastructureFailure, InputError, MegtrimError, ProductFailure
 from megtrim.libs.util.owned_folders import MARKER
 from megtrim.libs.util.process import ProcessRunner
 from megtrim.places.devices.device import RunDirectory
@@ -331,8 +331,21 @@ def test_links_are_not_followed(rig: Rig) -> None:
             assert directory.get(name) is None, name
         assert directory.get("also/real") is None
         assert directory.names("way") == ()
-        held = {name: directory.get(f"dump/{name}") for name in directory.names("dump")}
-        assert {name for name, data in held.items() if data is not None} == {"real"}
+        with pytest.raises(ProductFailure, match="left a symbolic link among its outputs"):
+            directory.names("dump")
+
+
+def test_outputs_in_folders_come_back(rig: Rig) -> None:
+    folders = ["folder", "dump/a", ",", "folder", "dump/a/b", ","]
+    files = ["write", "dump/a/b/deep", "1", ",", "write", "dump/flat", "2"]
+    with rig.open() as directory:
+        directory.make("dump")
+        assert do(directory, *folders, *files).rc == 0
+        found = {name: directory.get(f"dump/{name}") for name in directory.names("dump")}
+        assert found == {"a/b/deep": b"1", "flat": b"2"}
+        do(directory, "pipe", "dump/a/pipe")
+        with pytest.raises(ProductFailure, match="left a pipe, socket or device among its outputs"):
+            directory.names("dump")
 
 
 def test_put_does_not_write_through_a_link(rig: Rig, tmp_path: Path) -> None:

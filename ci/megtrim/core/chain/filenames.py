@@ -12,6 +12,8 @@ SIZES_FILE = "sizes.json"
 BYTE_TABLES_FILE = "byte-tables.json"
 VERDICT_FILE = "verdict.json"
 PAGE_FILE = "index.html"
+REPORT_FORMS = {"junit": "junit.xml", "markdown": "report.md", "html": PAGE_FILE}
+"""The file of each form of the report."""
 FINAL_FOLDER = "final"
 WORK_FOLDER = "work"
 """Holds build trees, each guarded by a lock of its name."""

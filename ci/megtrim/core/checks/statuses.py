@@ -47,6 +47,15 @@ class CheckKind(StrEnum):
     GROWTH = "growth"
 
 
+class PendingReason(StrEnum):
+    """Why a job on a device has brought nothing."""
+
+    FORK = "fork"
+    NO_RUNNER = "no-runner"
+    APPROVAL = "approval"
+    LATE = "late"
+
+
 class CheckStatus(StrEnum):
     """How a check ended. Skipped: it was not run. Inconclusive: it was, and showed nothing."""
 

@@ -3,14 +3,10 @@
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-import click
-
 from megtrim.core.checks.invocation import Options
 from megtrim.core.cli.clock import read_today
 from megtrim.core.cli.echo import open_console, show_summary
 from megtrim.core.cli.environment import open_processes, read_invocation
-from megtrim.core.cli.options import config_option, engine_option, examples
-from megtrim.core.cli.session.each_toolchain import each_toolchain
 from megtrim.core.cli.session.made_inputs import make_inputs
 from megtrim.core.cli.session.preflight import (
     expect_known_folders,
@@ -30,18 +26,7 @@ from megtrim.libs.util.wording import count
 from megtrim.places.compile.projects.checkout import Checkout
 
 
-@examples("megtrim check", "megtrim check --config android.yaml --engine ../MegEngine")
-@click.command()
-@each_toolchain()
-@config_option
-@engine_option
 def check(config: Path, engine: Path | None) -> int:
-    """Check the configuration and all files that it names: models, inputs, keep set, options.
-
-    Needs no compiler and no device, and builds nothing. Prints `fine`, or everything that is wrong.
-    This includes the reasons for which a pull request would fail: the keep set is missing or
-    belongs to something else, or a waiver has expired.
-    """
     console = open_console()
     loaded = make_inputs(load_config(config, engine_source=engine))
     console.note("reading the engine's files")

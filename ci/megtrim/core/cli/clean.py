@@ -2,8 +2,6 @@
 
 from pathlib import Path
 
-import click
-
 from megtrim.core.chain.cleanup import (
     expect_results,
     list_leftovers,
@@ -12,28 +10,11 @@ from megtrim.core.chain.cleanup import (
     remove_rest,
 )
 from megtrim.core.cli.echo import open_console, show
-from megtrim.core.cli.options import examples, out_option, quiet_option
 from megtrim.core.config.units import format_bytes
 from megtrim.libs.render.formatting import align_columns, group_digits
 
 
-@examples(
-    "megtrim clean --dry-run",
-    "megtrim clean",
-    "megtrim clean --out /tmp/demo --all",
-)
-@click.command()
-@out_option("The folder of results.")
-@click.option("--all", "everything", is_flag=True, help="Remove everything that megtrim wrote.")
-@click.option("--dry-run", "-n", is_flag=True, help="Only show what would be removed.")
-@quiet_option
 def clean(out: Path, everything: bool, dry_run: bool, quiet: bool) -> None:
-    """Remove results that the next run does not need, and show them with their bytes.
-
-    This removes build trees, and all results of each task except the one that the last run used.
-    The next run of the same configuration is still up to date, but once it has to compile, it
-    compiles everything. Files that megtrim did not make stay; its own folders have a marker.
-    """
     root = out.resolve()
     console = open_console(quiet=quiet)
     expect_results(root)

@@ -10,8 +10,7 @@ import click
 
 from megtrim.core.chain.filenames import FINAL_FOLDER, PAGE_FILE, VERDICT_FILE
 from megtrim.core.cli.echo import show_summary
-from megtrim.core.cli.options import examples
-from megtrim.core.cli.trim import trim
+from megtrim.core.cli.verbs import trim
 from megtrim.core.project import find_embedded
 from megtrim.core.report.table import render_sizes
 from megtrim.core.verdict.model import Verdict, parse_verdict
@@ -22,18 +21,9 @@ from megtrim.libs.util.limits import ENDING_FILE
 
 CONFIG = "functions.yaml"
 DEFERRING_CONFIG = "deferred.yaml"
-_OPTIONS = ("out", "jobs", "quiet", "quick", "device", "as_json")
 
 
-@examples("megtrim demo", "megtrim demo --out /tmp/demo --device virtual-phone")
-@click.command(params=[option for option in trim.params if option.name in _OPTIONS])
-@click.pass_context
 def demo(context: click.Context, /, **values: Any) -> int:
-    """Trim the small engine that comes with megtrim, and show how small it gets.
-
-    You need no checkout and no configuration. It builds with zig, or otherwise with this machine's
-    compiler. The report is megtrim-out/final/index.html. A second run repeats only what changed.
-    """
     source = find_embedded()
     out = Path(values["out"])
     if values["as_json"]:

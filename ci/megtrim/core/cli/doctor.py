@@ -8,11 +8,8 @@ from functools import partial
 from pathlib import Path
 from typing import Protocol
 
-import click
-
 from megtrim.core.cli.echo import show_json, show_summary
 from megtrim.core.cli.environment import open_processes
-from megtrim.core.cli.options import config_option, examples, json_option
 from megtrim.core.config.config_id import DEFAULT_CONFIG, choose
 from megtrim.core.config.load import LoadedConfig, list_toolchains, load_config
 from megtrim.core.config.toolchain import ToolchainConfig
@@ -47,16 +44,7 @@ _WORK = "qemu-user, for work"
 _REMOTE: Mapping[str, Remote] = {"adb": adb, "ssh": ssh, "virtual-phone": virtual_phone}
 
 
-@examples("megtrim doctor")
-@click.command()
-@config_option
-@json_option
 def doctor(config: Path, as_json: bool) -> int:
-    """Show what this machine has, what is missing, and how to get it.
-
-    If there is a configuration, the things that it needs are listed separately. Without one, you
-    need a toolchain that can build an engine. Exits with 2 if something that you need is missing.
-    """
     processes = open_processes()
     configured = str(config) != DEFAULT_CONFIG or config.exists()
     needed = {"python", "cmake", "ninja"}

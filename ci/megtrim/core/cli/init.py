@@ -3,12 +3,9 @@
 from collections.abc import Callable
 from pathlib import Path
 
-import click
-
 from megtrim.core.checks.invocation import Invocation
 from megtrim.core.cli.echo import open_console, show
 from megtrim.core.cli.environment import open_processes
-from megtrim.core.cli.options import PATH, examples
 from megtrim.core.cli.session.callers import CallerPlan, CallerRequest
 from megtrim.core.cli.session.project_starter import plan_project
 from megtrim.core.cli.session.starter import StarterFiles, plan_models, plan_starter, write_files
@@ -20,81 +17,6 @@ from megtrim.libs.util.process import ProcessRunner
 PlanCallers = Callable[[CallerRequest, ProcessRunner], CallerPlan]
 
 
-@examples(
-    "megtrim init models/resnet50.mge",
-    "megtrim init --config trim/megtrim.yaml models/*.mge --engine ../MegEngine",
-    "megtrim init models/resnet50.mge --github --kit OWNER/REPO",
-    "megtrim init --github --kit OWNER/REPO --kit-version v1.2.3 --kit-sha SHA",
-    "megtrim init --github --release",
-    "megtrim init --github --upgrade",
-    "megtrim init models/resnet50.mge --gitlab --kit OWNER/REPO",
-    "megtrim init --add models/mobilenet.mge",
-    "megtrim init --cmake ../zstd --target zstd",
-    "megtrim init --cmake ../zstd --target zstd -- -q -3 data.bin -o {outputs}/data.zst",
-    "megtrim init --record -- make -j4",
-    "megtrim init --record --target libpng16.so.16 -- ./configure --then make -j4",
-)
-@click.command()
-@click.argument("words", nargs=-1, metavar="[MODELS]...")
-@click.option(
-    "--config",
-    "-c",
-    type=PATH,
-    default=Path("megtrim.yaml"),
-    show_default=True,
-    help="The file to write; it must not exist.",
-)
-@click.option(
-    "--engine",
-    type=PATH,
-    help="MegEngine checkout. Default: the one in, next to or above the configuration's folder.",
-)
-@click.option(
-    "--cmake",
-    type=PATH,
-    help="In place of MODELS: a CMake project, of which --target is trimmed.",
-)
-@click.option(
-    "--target", default="", help="With --cmake or --record: the program or library that is trimmed."
-)
-@click.option(
-    "--github",
-    is_flag=True,
-    help="Write the workflows that call the kit, for MODELS or for an existing configuration.",
-)
-@click.option(
-    "--release",
-    is_flag=True,
-    help="With --github: also write the workflow that makes a release of each tag.",
-)
-@click.option(
-    "--gitlab", is_flag=True, help="Write .gitlab-ci.yml with the job that checks merge requests."
-)
-@click.option(
-    "--upgrade",
-    is_flag=True,
-    help="With --github: replace existing workflows with those of the newest version.",
-)
-@click.option(
-    "--kit",
-    default="",
-    help="The kit's repository, OWNER/REPO or its URL. Default: the one that workflows call.",
-)
-@click.option(
-    "--kit-version",
-    default="",
-    help="Its tag, such as v1.2.3. Default: the one that workflows call, or else the newest.",
-)
-@click.option("--kit-sha", default="", help="The commit that the tag must be at.")
-@click.option("--branch", help="Default branch of your repository. Default: the one git knows.")
-@click.option(
-    "--record",
-    is_flag=True,
-    help="Build any project once by the command behind --, and write a configuration for it.",
-)
-@click.option(
-    "--add", is_flag=True, help="Add MODELS to an existing configuration, as separate files."
-)
 def init(
     words: tuple[str, ...],
     config: Path,
@@ -112,17 +34,6 @@ def init(
     record: bool,
     add: bool,
 ) -> None:
-    """Write a commented starter configuration for MODELS, and inputs next to them.
-
-    The inputs have the names, types and shapes from the model's file, and varying numbers: replace
-    them with real inputs when you have some. The engine is the one that runs models of this kind.
-    If one of the files cannot be written, none is.
-
-    With --cmake, words after -- are the arguments of a first command of the project's program;
-    words that are files become its inputs. With --record, words after -- are the command that
-    builds the project in this folder, or in the folder of --engine. megtrim runs it once, in a
-    copy, and records how it compiles and links.
-    """
     _expect_one_source(cmake=cmake, record=record, target=target, add=add, engine=engine)
     models = tuple(map(Path, words))
     _expect_compatible(github=github, gitlab=gitlab, release=release, upgrade=upgrade)

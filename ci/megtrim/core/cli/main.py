@@ -50,18 +50,18 @@ Exit status:
   130  interrupted
 """
 VERBS = {
-    "doctor": "core.cli.doctor:doctor",
-    "demo": "core.cli.demo:demo",
-    "init": "core.cli.init:init",
-    "check": "core.cli.check:check",
-    "plan": "core.cli.stage:plan",
-    "trim": "core.cli.trim:trim",
-    "verify": "core.cli.stage:verify",
-    "probe": "core.cli.probe:probe",
+    "doctor": "core.cli.verbs:doctor",
+    "demo": "core.cli.verbs:demo",
+    "init": "core.cli.verbs:init",
+    "check": "core.cli.verbs:check",
+    "plan": "core.cli.verbs:plan",
+    "trim": "core.cli.verbs:trim",
+    "verify": "core.cli.verbs:verify",
+    "probe": "core.cli.verbs:probe",
     "size": "core.cli.main:size",
-    "report": "core.cli.stage:report",
-    "clean": "core.cli.clean:clean",
-    "model": "core.cli.model:model",
+    "report": "core.cli.verbs:report",
+    "clean": "core.cli.verbs:clean",
+    "model": "core.cli.verbs:model",
     "stage": "core.cli.main:stage",
 }
 
@@ -93,12 +93,12 @@ def main() -> None:
 @click.group(
     cls=LazyGroup,
     members={
-        "build": "core.cli.stage:build",
-        "profile": "core.cli.stage:profile",
-        "header": "core.cli.stage:header",
-        "reduce": "core.cli.stage:reduce",
-        "functions": "core.cli.stage:functions",
-        "verdict": "core.cli.stage:verdict",
+        "build": "core.cli.verbs:build",
+        "profile": "core.cli.verbs:profile",
+        "header": "core.cli.verbs:header",
+        "reduce": "core.cli.verbs:reduce",
+        "functions": "core.cli.verbs:functions",
+        "verdict": "core.cli.verbs:verdict",
     },
     epilog="""\b
 Examples:
@@ -115,13 +115,13 @@ def stage() -> None:
 
 @click.group(
     cls=LazyGroup,
-    alone="core.cli.stage:size",
+    alone="core.cli.verbs:size",
     members={
-        "show": "core.cli.size.show:show_file",
-        "diff": "core.cli.size.show:diff",
-        "history": "core.cli.size.history:history",
-        "why": "core.cli.size.why:why",
-        "prices": "core.cli.size.prices:prices",
+        "show": "core.cli.size.verbs:show_file",
+        "diff": "core.cli.size.verbs:diff",
+        "history": "core.cli.size.verbs:history",
+        "why": "core.cli.size.verbs:why",
+        "prices": "core.cli.size.verbs:prices",
     },
     epilog="""\b
 Examples:

@@ -1,7 +1,7 @@
 """Options that several verbs take, each declared once; most of them travel as one value."""
 
 import errno
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import fields
 from functools import wraps
 from pathlib import Path, PurePosixPath
@@ -12,6 +12,7 @@ import click
 
 from megtrim.core.checks.invocation import DEFAULT_OUT, Options
 from megtrim.core.cli.environment import read_invocation
+from megtrim.core.cli.later import call_later
 from megtrim.core.config.config_id import DEFAULT_CONFIG, split
 from megtrim.libs.util.errors import InputError, MegtrimError
 from megtrim.libs.util.files import cannot_write
@@ -245,6 +246,27 @@ def running(command: Command) -> Command:
 
 def trimming(command: Command) -> Command:
     return running(add_options(command, *_TRIMMING))
+
+
+def each_toolchain(
+    summarize: Callable[[Mapping[str, Path | None]], str] | None = None,
+) -> Callable[[Command], Command]:
+    """Let a command without a choice of a toolchain do its work for each; it ends with the worst.
+
+    A mistake in the file is reported for all at once, before anything else. ``summarize`` takes the
+    folder of results of each toolchain, None for one that an error ended, whose results are those
+    of an earlier run; it returns what is printed last.
+    """
+    do_for_each = call_later("core.cli.session.each_toolchain:do_for_each")
+
+    def decorate(command: Command) -> Command:
+        @wraps(command)
+        def work(**values: Any) -> Any:
+            return do_for_each(command, summarize, values)
+
+        return work
+
+    return decorate
 
 
 def expect_writable(out: Path) -> None:

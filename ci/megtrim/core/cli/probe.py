@@ -7,8 +7,6 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
-import click
-
 from megtrim.core import stages
 from megtrim.core.chain.filenames import KEEP_SET_FILE
 from megtrim.core.chain.graph import (
@@ -23,7 +21,6 @@ from megtrim.core.chain.session import Services, Session, binary
 from megtrim.core.checks.invocation import Invocation, Options, suggest_for_probe
 from megtrim.core.checks.statuses import ScenarioStatus
 from megtrim.core.cli.echo import show
-from megtrim.core.cli.options import PATH, examples, json_option, running
 from megtrim.core.cli.session.setup import describe, open_session
 from megtrim.core.config.model import Config
 from megtrim.core.config.problems import listing, suggest
@@ -63,48 +60,6 @@ class ProbeRequest(Value):
     application: str | None = None
 
 
-def _read_inputs(
-    _ctx: click.Context, _param: click.Parameter, texts: tuple[str, ...]
-) -> dict[str, Path]:
-    files = {}
-    for text in texts:
-        name, _, path = text.partition("=")
-        if not (name and path):
-            msg = f"--input: found {text!r}, expected NAME=FILE"
-            raise InputError(msg, hint="for example --input data=inputs/cat.npy")
-        files[name] = Path(path)
-    return files
-
-
-@examples(
-    "megtrim probe models/other.mge -- --cpu --enable-nchw44",
-    "megtrim probe resnet50 --input data=inputs/cat.npy -- --cpu --iter 3",
-    "megtrim probe resnet50 --application classify -- {model} --top 5",
-    "megtrim probe resnet50 --record gaps.txt -- --cpu --iter 3",
-)
-@click.command()
-@running
-@json_option
-@click.option(
-    "--input",
-    "inputs",
-    multiple=True,
-    callback=_read_inputs,
-    metavar="NAME=FILE",
-    help="An input; repeatable.",
-)
-@click.option(
-    "--application", metavar="NAME", help="Application to run, instead of the engine's program."
-)
-@click.option(
-    "--record",
-    type=PATH,
-    metavar="FILE",
-    help="Run it with its companion file, and append the deferred functions that it calls to FILE, "
-    "for `megtrim trim --reached FILE`.",
-)
-@click.argument("model")
-@click.argument("arguments", nargs=-1, type=click.UNPROCESSED, metavar="-- ARGUMENT...")
 def probe(
     options: Options,
     inputs: dict[str, Path],
@@ -113,15 +68,6 @@ def probe(
     model: str,
     arguments: tuple[str, ...],
 ) -> int:
-    """Run MODEL with any arguments on the reduced build.
-
-    MODEL is the name of a model in the configuration, or a file; without models, it is a program.
-    The run need not be a scenario. If it traps, the missing regions or functions are named, and the
-    exit status is 1.
-
-    With --record, it runs once, to its end, and FILE gets its command line and every deferred
-    function that it calls. Repeat this with other runs and the same FILE to find all gaps at once.
-    """
     if record is not None:
         expect_recordable(record)
     wanted = ProbeRequest(model=model, inputs=inputs, arguments=arguments, application=application)

@@ -2,7 +2,7 @@
 
 import json
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -10,7 +10,7 @@ import click
 
 from megtrim.core import stages
 from megtrim.core.chain import final
-from megtrim.core.chain.filenames import PAGE_FILE, VERDICT_FILE
+from megtrim.core.chain.filenames import PAGE_FILE, REPORT_FORMS, VERDICT_FILE
 from megtrim.core.chain.graph import (
     REPORT,
     VERDICT,
@@ -26,19 +26,6 @@ from megtrim.core.chain.stage_result import dump_result
 from megtrim.core.checks.invocation import Options, split_next
 from megtrim.core.checks.statuses import VerdictKind
 from megtrim.core.cli.echo import show, show_json, show_summary
-from megtrim.core.cli.options import (
-    Command,
-    accept_option,
-    add_options,
-    again_option,
-    base_options,
-    examples,
-    json_option,
-    neighbours_option,
-    traces_option,
-    trimming,
-)
-from megtrim.core.cli.session.each_toolchain import each_toolchain
 from megtrim.core.cli.session.setup import describe, open_session
 from megtrim.core.config.scenarios import all_scenarios
 from megtrim.core.proof import neighbours
@@ -69,7 +56,8 @@ _IDLE: dict[Stage, tuple[str, str, tuple[str, ...]]] = {
 _BY_OPERATORS = ("trim.level is operator, so nothing is recorded", "trim", ("trim",))
 
 
-FORMS = {"junit": "junit.xml", "markdown": "report.md", "html": PAGE_FILE}
+def execute_named(options: Options, stage: str) -> int:
+    return execute(options, Stage(stage))
 
 
 def execute(options: Options, stage: Stage) -> int:
@@ -121,7 +109,7 @@ def run_chain(options: Options, stage: Stage, *, leaves: bool = False) -> tuple[
     if not fresh:
         console.say("everything is up to date: nothing was built or run")
     if options.form and REPORT in session.results.done:
-        file = session.results.done[REPORT].file(FORMS[options.form])
+        file = session.results.done[REPORT].file(REPORT_FORMS[options.form])
         show(file.read_text(encoding="utf-8").rstrip("\n"))
     else:
         show_results(session, stage, wanted, as_json=options.as_json, leaves=leaves)
@@ -269,60 +257,7 @@ def _object(**properties: object) -> dict[str, Any]:
     }
 
 
-def _command(
-    about: str, stage: Stage, *own: Callable[[Command], Command], calls: tuple[str, ...] = ()
-) -> click.Command:
-    verb = f"{stage.verb} --accept" if accept_option in own else stage.verb
-    call = f"megtrim {verb}"
-    configured = f"{call} --config examples/megengine-linux-arm64.yaml --engine ../MegEngine"
-
-    def command(options: Options) -> int:
-        return execute(options, stage)
-
-    with_options = trimming(add_options(command, json_option, again_option, *own))
-    command_of_stage = click.command(stage.value, help=about)(each_toolchain()(with_options))
-    return examples(call, configured, *calls)(command_of_stage)
-
-
-build = _command("Build the plain and the profile variant of the engine.", Stage.BUILD)
-profile = _command("Run every scenario on the profile build and collect its trace.", Stage.PROFILE)
-header = _command(
-    "Merge the traces and the operator JSON into the keep set and the header.",
-    Stage.HEADER,
-    accept_option,
-)
-reduce = _command("Build the engine with only what the keep set names.", Stage.REDUCE)
-functions = _command(
-    "Record which functions run, for trim.level: function.", Stage.FUNCTIONS, accept_option
-)
-size = _command("Measure the artifacts and compare them with their budgets.", Stage.SIZE)
-verdict = _command("Combine sizes, traps and parity into one verdict.", Stage.VERDICT)
-_form_option = click.option(
-    "--format", "form", type=click.Choice([*FORMS]), help="Print the report in a form."
-)
-_to_junit = "megtrim report --format junit > junit.xml"
-report = _command(
-    "Write the verdict as JUnit, Markdown and HTML.", Stage.REPORT, _form_option, calls=(_to_junit,)
-)
-
-
-@examples(
-    "megtrim verify",
-    "megtrim verify --scenario resnet50/default@any --again",
-    "megtrim verify --neighbours",
-)
-@click.command()
-@each_toolchain()
-@trimming
-@neighbours_option
-@json_option
-@again_option
-@click.option("--scenario", metavar="ID", help="Verify only this one: MODEL/SCENARIO@CLASS.")
 def verify(options: Options) -> int:
-    """Run every scenario on the reduced build and compare its outputs with the plain build.
-
-    With --neighbours, also run variations of each scenario, and show how many still work.
-    """
     if options.scenario is not None and options.neighbours:
         msg = "--scenario runs one scenario as it was traced: it does not go with --neighbours"
         raise click.UsageError(msg)
@@ -330,16 +265,7 @@ def verify(options: Options) -> int:
     return execute(options, stage)
 
 
-@examples("megtrim plan", "megtrim plan --why")
-@click.command()
-@each_toolchain()
-@trimming
-@traces_option
-@base_options
-@click.option("--why", is_flag=True, help="Show what changed since the last result.")
-@json_option
 def plan(options: Options, why: bool) -> int:
-    """Show which tasks would run and which are up to date. Nothing is built or run."""
     session = open_session(options, writes=False)
     describe(session)
     wanted = tasks_up_to(Stage.REPORT, session.request.tasks)

@@ -22,19 +22,8 @@ from megtrim.core.checks.statuses import VerdictKind
 from megtrim.core.cli.echo import complain
 from megtrim.core.cli.environment import open_processes, read_invocation
 from megtrim.core.cli.options import (
-    PATH,
-    accept_option,
-    base_options,
-    examples,
     expect_writable,
-    json_option,
-    neighbours_option,
-    reached_option,
-    releases_option,
-    traces_option,
-    trimming,
 )
-from megtrim.core.cli.session.each_toolchain import each_toolchain
 from megtrim.core.cli.session.made_of import finish
 from megtrim.core.cli.stage import run_chain
 from megtrim.core.config.config_id import split
@@ -57,7 +46,7 @@ from megtrim.libs.util.errors import (
 _HINT = "trim it again"
 
 
-def _summarize(folders: Mapping[str, Path | None]) -> str:
+def summarize(folders: Mapping[str, Path | None]) -> str:
     return render_table({name: _read_final(out) for name, out in folders.items()})
 
 
@@ -68,34 +57,7 @@ def _read_final(out: Path | None) -> Verdict | None:
     return parse_verdict(limits.read_text(file, hint=_HINT), source=str(file))
 
 
-@examples(
-    "megtrim trim",
-    "megtrim trim models/resnet50.mge --engine ../MegEngine",
-    "megtrim trim --config examples/megengine-linux-arm64.yaml --engine ../MegEngine",
-    "megtrim trim --quick",
-    "megtrim trim --committed --no-gate",
-    "megtrim trim --reached field.txt --release camera-1.3.tar.gz --release camera-1.4.tar.gz",
-)
-@click.command()
-@each_toolchain(_summarize)
-@trimming
-@neighbours_option
-@json_option
-@accept_option
-@click.option("--no-gate", is_flag=True, help="Exit with 0 if there is a verdict, whatever it is.")
-@traces_option
-@reached_option
-@releases_option
-@base_options
-@click.argument("models", nargs=-1, type=PATH)
 def trim(options: Options, models: tuple[Path, ...], no_gate: bool) -> int:
-    """Run all stages: build, profile, reduce, verify, measure, report.
-
-    Give MODELS the first time: if there is no configuration, one is written for them, as `megtrim
-    init` does. After that, they must be models of the configuration.
-
-    Results that are up to date are used again; an interrupted run continues where it ended.
-    """
     if options.of_releases and not options.reached:
         msg = "--release names the release of a record: it needs --reached"
         raise click.UsageError(msg)

@@ -49,7 +49,7 @@ class CommandConfig(ConfigSection):
     """Exit status that it must end with."""
     stdout: Literal["compared", "ignored"] | None = None
     """Whether its standard output must be the plain program's. Left out: compared, unless args
-    has {outputs}, where all files must be the plain program's."""
+    has {outputs}, where all files, at any depth, must be the plain program's."""
     vary: Annotated[tuple[VaryingText, ...], Field(max_length=MOST_PATTERNS)] = ()
     """Text in its outputs that differs from run to run, such as '[0-9.]+ ms': regular expressions
     without groups and alternatives, whose repeats give nothing back. What one matches in a line

@@ -10,7 +10,7 @@ from megtrim.core.config.problems import KeyPath
 from megtrim.libs.util.value import Value
 
 _LAST = "0.2.0"
-_NEVER_RELEASED = "a build after 0.2.0"
+_NEVER_RELEASED = "an unreleased build after 0.2.0"
 _TOOLCHAIN = "toolchains[]."
 """A toolchain may have sections of its own, which are as those of the file."""
 
@@ -81,7 +81,7 @@ OPTIONS: Mapping[str, Removed] = {
     "size --history": _HISTORY,
     "size prices --calibrate": Removed(instead="trim without the model, and compare the sizes"),
     "size prices --exact": Removed(instead="trim without the model, and compare the sizes"),
-    "size prices --seed": Removed(instead="leave it out: nothing is drawn by lot any more"),
+    "size prices --seed": Removed(instead="leave it out: nothing is chosen at random any more"),
     "stage build --history": _HISTORY,
     "stage functions --history": _HISTORY,
     "stage header --history": _HISTORY,
@@ -94,7 +94,9 @@ OPTIONS: Mapping[str, Removed] = {
 """By the words after ``megtrim``, the option last."""
 
 KEYS: Mapping[str, Removed] = {
-    "acknowledge": Removed(instead="waivers: one with owner, reason and last day lets it grow"),
+    "acknowledge": Removed(
+        instead="waivers: add one with owner, reason and last day, and the program may grow"
+    ),
     "budgets[].neighbours": Removed(
         instead="models: make what must work a scenario; verify --neighbours shows what else works"
     ),

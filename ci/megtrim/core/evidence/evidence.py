@@ -16,7 +16,12 @@ from typing import Annotated
 from pydantic import Field
 
 from megtrim.core.checks.check import DeviceIdentity, ScenarioOutcome
-from megtrim.core.checks.statuses import Contradiction, ScenarioStatus, expect_consistent
+from megtrim.core.checks.statuses import (
+    Contradiction,
+    PendingReason,
+    ScenarioStatus,
+    expect_consistent,
+)
 from megtrim.core.evidence.fields import (
     A_LINE,
     A_NAME,
@@ -196,13 +201,6 @@ def read_folders(folders: Sequence[Path]) -> tuple[Path, ...]:
         msg = f"found {len(found)} folders of evidence, expected at most {MOST_FOLDERS}"
         raise InputError(msg, hint=_HINT)
     return tuple(found)
-
-
-class PendingReason(StrEnum):
-    FORK = "fork"
-    NO_RUNNER = "no-runner"
-    APPROVAL = "approval"
-    LATE = "late"
 
 
 PENDING = {

@@ -102,7 +102,9 @@ def _verify(scenario: Scenario, session: Session, folder: Path) -> VerifyResult:
         shutil.rmtree(outputs, ignore_errors=True)  # of an attempt whose machine failed
         outputs.mkdir()
         for output, data in seen.outputs.items():
-            (outputs / output).write_bytes(data)
+            kept = outputs / output
+            kept.parent.mkdir(parents=True, exist_ok=True)
+            kept.write_bytes(data)
 
     done = session.results.done
     trimmed = trims_functions(session.request.config)

@@ -31,10 +31,10 @@ from megtrim.core.report.first_screen import (
     list_tiles,
 )
 from megtrim.core.report.sections import list_page_values
-from megtrim.core.size.prices import PriceKind
 from megtrim.core.size.report import budgets
 from megtrim.core.size.report import tables as growth
 from megtrim.core.size.rows import ArtifactSizes, VariantSize
+from megtrim.core.size.views import PriceKind
 from megtrim.core.verdict.model import Verdict
 from megtrim.core.verdict.wording import (
     change_of,

@@ -11,7 +11,6 @@ import zlib
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
-from enum import StrEnum
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -20,7 +19,8 @@ from megtrim.core.config.units import STRIPPED as WHOLE_FILE
 from megtrim.core.config.units import Measure
 from megtrim.core.size.attribution import Attribution, NameSources, Piece, attribute
 from megtrim.core.size.byte_table import ByteChange, ByteTable
-from megtrim.core.size.prices import PriceKind, PriceList
+from megtrim.core.size.prices import PriceList
+from megtrim.core.size.views import PriceKind, View
 from megtrim.libs.elf.components import are_unnamed, find_component, is_unnamed
 from megtrim.libs.elf.sections import NAMED, STRIPPED
 from megtrim.libs.elf.symbol_names import fold
@@ -32,13 +32,6 @@ if TYPE_CHECKING:
 
 _CHUNK_BYTES = 1 << 20
 _RAW_DEFLATE = -zlib.MAX_WBITS
-
-
-class View(StrEnum):
-    SECTION = "section"
-    COMPONENT = "component"
-    SYMBOL = "symbol"
-    SOURCE = "source"
 
 
 class ByteRow(NamedTuple):

@@ -10,9 +10,10 @@ from megtrim.core.chain.result_store import StageFolder
 from megtrim.core.chain.session import Session
 from megtrim.core.size.attribution import NameSources
 from megtrim.core.size.baseline import dump_sizes, load_sizes
-from megtrim.core.size.breakdown import Breakdown, View, break_down
+from megtrim.core.size.breakdown import Breakdown, break_down
 from megtrim.core.size.budgets import Baseline
 from megtrim.core.size.byte_table import ByteTable, make_table
+from megtrim.core.size.views import View
 from megtrim.core.trim.builds import links as linking
 from megtrim.core.trim.builds import variants
 from megtrim.libs.elf.symbol_table import read_linked

@@ -6,21 +6,13 @@ is in the price of none, so prices do not add up to the file.
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from enum import StrEnum
 
 from megtrim.core.config.units import Measure
 from megtrim.core.size.byte_table import tidy
+from megtrim.core.size.views import PriceKind
 from megtrim.libs.elf.symbol_names import fold
 from megtrim.libs.util.strict_json import SignedInt
 from megtrim.libs.util.value import Value
-
-
-class PriceKind(StrEnum):
-    MODEL = "model"
-    SCENARIO = "scenario"
-    OPERATOR = "operator"
-    FUNCTION = "function"
-
 
 _ALWAYS_STORED = (PriceKind.MODEL, PriceKind.SCENARIO)
 

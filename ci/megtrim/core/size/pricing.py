@@ -34,10 +34,11 @@ from megtrim.core.keep.keepset import (
 from megtrim.core.keep.marks import RegionMarks
 from megtrim.core.keep.operators import OperatorCode, strip_version
 from megtrim.core.keep.region import Region
-from megtrim.core.size.prices import Price, PriceKind, PriceList, sort_prices
+from megtrim.core.size.prices import Price, PriceList, sort_prices
 from megtrim.core.size.references import stage as references
 from megtrim.core.size.references.graph import Mask, Numbers, ReferenceGraph, count_retained
 from megtrim.core.size.references.linked_file import LinkedFile, locate
+from megtrim.core.size.views import PriceKind
 from megtrim.core.trim.builds import links as linking
 from megtrim.core.trim.builds.links import UntrimmedProgram
 from megtrim.libs.elf import references as elf_references

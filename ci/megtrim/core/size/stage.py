@@ -26,7 +26,6 @@ from megtrim.core.size.aar import plan_aar, weigh_aar
 from megtrim.core.size.baseline import dump_sizes, expect_same_kind, load_sizes
 from megtrim.core.size.breakdown import (
     Measures,
-    View,
     compare_tables,
     count_deflated,
     list_measures,
@@ -48,6 +47,7 @@ from megtrim.core.size.prices import PriceList, compare_prices, shorten
 from megtrim.core.size.results import NO_BASELINE, SizeResult
 from megtrim.core.size.rows import FORMS, ArtifactSizes, VariantSize
 from megtrim.core.size.use import NOT_RUN, list_rows
+from megtrim.core.size.views import View
 from megtrim.core.trim.builds.links import locate_named, locate_unstripped
 from megtrim.libs.elf.components import are_unnamed
 from megtrim.libs.elf.sections import ElfFacts, read_elf

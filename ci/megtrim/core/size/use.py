@@ -14,7 +14,7 @@ from megtrim.core.checks.statuses import CheckKind, CheckStatus
 from megtrim.core.config.performance import MemoryConfig, WorkConfig
 from megtrim.core.config.units import PEAK, WORK
 from megtrim.core.size.beside import find_growth_beside, find_unmapped_growth, with_base
-from megtrim.core.size.breakdown import View, compare_tables
+from megtrim.core.size.breakdown import compare_tables
 from megtrim.core.size.byte_table import ByteChange, ByteTable, by_component, list_largest
 from megtrim.core.size.counted import (
     BASE_PREFIX,
@@ -29,6 +29,7 @@ from megtrim.core.size.counted import (
     Work,
 )
 from megtrim.core.size.rows import BudgetRow, WorkUse
+from megtrim.core.size.views import View
 from megtrim.libs.elf.components import find_component
 from megtrim.libs.elf.symbol_names import readable
 from megtrim.libs.util.errors import InputError

@@ -12,9 +12,9 @@ from megtrim.core.cli.options import examples
     members={
         "gate": "hosting.cli.gate:gate",
         "evidence": "hosting.cli.group:evidence",
-        "sources": "hosting.cli.sources:sources",
+        "sources": "hosting.cli.verbs:sources",
         "github": "hosting.cli.group:github",
-        "schema": "hosting.cli.schema:schema",
+        "schema": "hosting.cli.verbs:schema",
     },
 )
 def ci() -> None:
@@ -28,21 +28,21 @@ def ci() -> None:
 @click.group(
     cls=LazyGroup,
     members={
-        "base": "hosting.cli.github.history:base",
-        "baseline": "hosting.cli.github.baseline:baseline",
-        "environment": "hosting.cli.github.jobs:environment",
-        "history": "hosting.cli.github.history:history",
-        "image": "hosting.cli.github.image:image",
-        "logs": "hosting.cli.github.artifacts:logs",
-        "names": "hosting.cli.github.artifacts:names",
-        "propose": "hosting.cli.github.jobs:propose",
-        "publish": "hosting.cli.github.publish:publish",
-        "publish-fork": "hosting.cli.github.forks:publish_fork",
-        "regression-issues": "hosting.cli.github.history:regression_issues",
-        "release": "hosting.cli.github.release:release",
-        "release-files": "hosting.cli.github.release:release_files",
-        "toolchains": "hosting.cli.github.publish:toolchains",
-        "wait": "hosting.cli.github.jobs:wait",
+        "base": "hosting.cli.github.history_verbs:base",
+        "baseline": "hosting.cli.github.history_verbs:baseline",
+        "environment": "hosting.cli.github.verbs:environment",
+        "history": "hosting.cli.github.history_verbs:history",
+        "image": "hosting.cli.github.verbs:image",
+        "logs": "hosting.cli.github.verbs:logs",
+        "names": "hosting.cli.github.verbs:names",
+        "propose": "hosting.cli.github.verbs:propose",
+        "publish": "hosting.cli.github.verbs:publish",
+        "publish-fork": "hosting.cli.github.verbs:publish_fork",
+        "regression-issues": "hosting.cli.github.history_verbs:regression_issues",
+        "release": "hosting.cli.github.verbs:release",
+        "release-files": "hosting.cli.github.verbs:release_files",
+        "toolchains": "hosting.cli.github.verbs:toolchains",
+        "wait": "hosting.cli.github.verbs:wait",
     },
 )
 def github() -> None:
@@ -52,9 +52,9 @@ def github() -> None:
 @click.group(
     cls=LazyGroup,
     members={
-        "join": "hosting.cli.evidence.join:join_report",
-        "pack": "hosting.cli.evidence.pack:pack",
-        "run": "hosting.cli.evidence.device_job:run_bundle",
+        "join": "hosting.cli.evidence.verbs:join_report",
+        "pack": "hosting.cli.evidence.verbs:pack",
+        "run": "hosting.cli.evidence.verbs:run_bundle",
     },
 )
 def evidence() -> None:

@@ -4,10 +4,7 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
-import click
-
 from megtrim.core.cli.echo import show
-from megtrim.core.cli.options import examples
 from megtrim.core.cli.stage import RESULTS_VERSION, make_results_schema
 from megtrim.core.config import json_schema
 from megtrim.core.size import baseline, history
@@ -30,7 +27,6 @@ _MADE: Mapping[str, tuple[int, Callable[[], dict[str, Any]]]] = {
     "size-history": (history.VERSION, lambda: _of_document(history.SizeHistory)),
     "results": (RESULTS_VERSION, make_results_schema),
 }
-NAMES = tuple(_MADE)
 
 
 def make_schema(name: str) -> dict[str, Any]:
@@ -42,19 +38,6 @@ def name_file(name: str) -> str:
     return f"{name.removesuffix('.json')}-{_MADE[name][0]}.schema.json"
 
 
-@examples(
-    "megtrim ci schema > megtrim.schema.json",
-    "megtrim ci schema scenario > scenario.schema.json",
-    "megtrim ci schema verdict.json",
-)
-@click.command()
-@click.argument("name", type=click.Choice(NAMES), default=NAMES[0])
 def schema(name: str) -> int:
-    """Print the JSON Schema of megtrim.yaml, or of a file that megtrim writes.
-
-    NAME may be megtrim.yaml; model or scenario, a file that holds one; verdict.json; sizes.json;
-    size-history, what `megtrim size history --json` prints; or results, what --json of a stage
-    prints.
-    """
     show(json.dumps(make_schema(name), indent=1))
     return EXIT_PASS

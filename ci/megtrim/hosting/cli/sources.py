@@ -4,8 +4,6 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
 
-import click
-
 from megtrim.core.chain import final
 from megtrim.core.chain.result_store import Store
 from megtrim.core.cli.echo import open_console, show
@@ -15,7 +13,6 @@ from megtrim.core.cli.environment import (
     read_engine_host_keys,
     read_engine_key,
 )
-from megtrim.core.cli.options import PATH, examples
 from megtrim.core.config.config_id import split
 from megtrim.core.config.document import LARGEST_FILE_BYTES, parse_document
 from megtrim.core.config.problems import ConfigError
@@ -35,45 +32,6 @@ from megtrim.places.compile.sources.gitmodules import (
 )
 
 
-@examples("megtrim ci sources fetch project --trusted trusted --config megtrim.yaml")
-@click.group()
-def sources() -> None:
-    """Fetch what an engine is built from."""
-
-
-@sources.command(
-    epilog="""\b
-Examples:
-  megtrim ci sources fetch project --trusted trusted --config megtrim.yaml --out out
-  megtrim ci sources fetch base --trusted base --shared project
-
-\b
-Output of the step:
-  private  true if the key was needed: logs of this build are not for everyone
-
-From the environment: MEGTRIM_ENGINE_KEY, a token or SSH key that reads one repository;
-MEGTRIM_ENGINE_HOST_KEYS, lines of known hosts for an SSH key; and the runner's GITHUB_SERVER_URL
-and GITHUB_REPOSITORY, the project's own repository.
-"""
-)
-@click.argument("project", type=PATH)
-@click.option("--trusted", type=PATH, required=True, help="Checkout of the base commit.")
-@click.option(
-    "--config",
-    "-c",
-    default="megtrim.yaml",
-    show_default=True,
-    help="The configuration, relative to PROJECT.",
-)
-@click.option("--url", default="", help="The project's own repository.  [default: by the runner]")
-@click.option("--submodules", default="", help="Paths of further submodules, by spaces.")
-@click.option(
-    "--repositories",
-    default="",
-    help="Repositories to trust besides, by spaces; all below one that ends with /.",
-)
-@click.option("--shared", type=PATH, help="Checkout of the project whose engine is fetched.")
-@click.option("--out", type=PATH, help="Folder of results, which gets the reason of a failure.")
 def fetch(
     project: Path,
     trusted: Path,
@@ -84,11 +42,6 @@ def fetch(
     shared: Path | None,
     out: Path | None,
 ) -> int:
-    """Fetch the submodules of PROJECT that its engine needs, without their history.
-
-    PROJECT is a checkout; its engine is the one in the configuration. Submodules come from the
-    repositories that the .gitmodules of the base commit name, or the option, and by https alone.
-    """
     try:
         own = parse_project_url(url or _own_url())
         request = FetchRequest(

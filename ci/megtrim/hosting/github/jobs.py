@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from urllib.parse import quote
 
-from megtrim.core.evidence.evidence import PendingReason
+from megtrim.core.checks.statuses import PendingReason
 from megtrim.hosting.github.api import Api, find_at
 from megtrim.libs.util.errors import InfrastructureFailure
 from megtrim.libs.util.value import Value

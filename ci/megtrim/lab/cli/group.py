@@ -12,18 +12,16 @@ from typing import Any
 import click
 
 from megtrim.core.cli.echo import open_console, show, show_json
-from megtrim.core.cli.options import PATH, examples
 from megtrim.lab.cli import run as devices_run
 from megtrim.lab.cli.inventory import (
     DeviceSelector,
     Inventory,
     InventoryRow,
-    asking,
     facts,
     reserve,
     sought,
 )
-from megtrim.lab.cli.quarantine import quarantine, restore
+from megtrim.lab.cli.verbs import PROGRAM
 from megtrim.lab.pool.device_pool import MachineState, Pool, PoolState, age, quarantine_machine
 from megtrim.lab.pool.recovery import UNAUTHORIZED, Author
 from megtrim.libs.util.errors import EXIT_PASS, InfrastructureFailure, InputError
@@ -35,35 +33,8 @@ _STATUS = 7
 _TIMEOUT_S = 30.0
 _EMULATED = "qemu"
 
-_names_argument = click.argument("names", nargs=-1, metavar="[NAME]...")
 
-
-@click.group()
-def devices() -> None:
-    """List devices, check them, run programs on them, and look after them."""
-
-
-for command in (quarantine, restore):
-    devices.add_command(command)
-
-
-@examples("megtrim devices list", "megtrim devices list --facts --class armv82-dotprod")
-@devices.command("list")
-@_names_argument
-@click.option(
-    "--facts",
-    "with_facts",
-    is_flag=True,
-    help="Also ask each machine for its facts, such as model and temperature.",
-)
-@asking
 def list_devices(asked: DeviceSelector, with_facts: bool, as_json: bool) -> None:
-    """Print every device with its state, and the reason for it.
-
-    The list has the devices of the configuration and all phones that adb shows. A phone with
-    several addresses is one device. `free` means that no job uses it; `megtrim devices check` shows
-    whether it works.
-    """
     stock = asked.stock()
     listed = asked.select(stock) if asked.narrowed else stock.listed
     known = [facts(row) if with_facts else {} for row in listed]
@@ -116,17 +87,7 @@ def _draw_table(
         yield from (f"    {label}: {value}" for label, value in sorted(found.items()))
 
 
-@examples("megtrim devices check", "megtrim devices check pixel-6 --json")
-@devices.command()
-@_names_argument
-@click.option("--no-wait", is_flag=True, help="Skip devices that a job uses.")
-@asking
 def check(asked: DeviceSelector, no_wait: bool, as_json: bool) -> int:
-    """Check that devices answer, store files, and run programs with the exact exit status.
-
-    A device that passes is restored if megtrim itself put it in quarantine; if a person did, a
-    person restores it. Exits with 3 if a device fails.
-    """
     stock = asked.stock()
     reports = [
         _check_machine(row, stock.room, partial(reserve, row, stock.room, not no_wait))
@@ -135,16 +96,7 @@ def check(asked: DeviceSelector, no_wait: bool, as_json: bool) -> int:
     return _print(reports, as_json)
 
 
-@examples("megtrim devices recover pixel-6", "megtrim devices recover --class armv82-dotprod")
-@devices.command()
-@_names_argument
-@asking
 def recover(asked: DeviceSelector, as_json: bool) -> int:
-    """Recover devices: reconnect, wait, switch power, reboot; then check them.
-
-    Power is switched if `power` is configured. A device is rebooted once, and at most three times
-    a day. Without names: all devices that are not free. Exits with 3 if a device stays offline.
-    """
     stock = asked.stock()
     chosen = asked.select(stock)
     machines = [(row, row.pool) for row in chosen if row.pool is not None]
@@ -163,36 +115,6 @@ def recover(asked: DeviceSelector, as_json: bool) -> int:
     return _print(reports, as_json)
 
 
-@examples(
-    "megtrim devices run pixel-6 -- ./benchmark --threads 4",
-    "megtrim devices run --class armv82-dotprod --put model.mge -- load_and_run model.mge",
-)
-@devices.command(cls=devices_run.WithProgram, options_metavar="[OPTIONS]")
-@click.argument("names", nargs=-1, metavar="[NAME]... -- PROGRAM [ARG]...")
-@click.option(
-    "--put",
-    multiple=True,
-    metavar="FILE",
-    type=PATH,
-    help="A file to copy next to the program, under its own name; repeatable.",
-)
-@click.option(
-    "--env",
-    multiple=True,
-    metavar="NAME=VALUE",
-    help="Environment variable for the program; repeatable.",
-)
-@click.option(
-    "--timeout",
-    "timeout_s",
-    metavar="SECONDS",
-    type=click.IntRange(1, 7 * 86_400),
-    default=600,
-    show_default=True,
-    help="Longest that a run may take.",
-)
-@asking
-@click.pass_context
 def run(
     context: click.Context,
     /,
@@ -202,13 +124,8 @@ def run(
     timeout_s: int,
     as_json: bool,
 ) -> int:
-    """Copy a local program to a device, run it there, and print its output.
-
-    The first matching device that is free runs it. Exits with 1 if the program fails, and prints
-    its exit status or signal; exits with 3 if the device fails.
-    """
     request = devices_run.RunRequest(
-        argv=context.meta[devices_run.PROGRAM],
+        argv=context.meta[PROGRAM],
         put=put,
         env=devices_run.read_variables(env),
         timeout_s=timeout_s,
@@ -323,19 +240,7 @@ def _restore(row: InventoryRow, room: PoolState, report: CheckReport) -> None:
             return
 
 
-@examples("megtrim devices clean --attached", "megtrim devices clean pixel-6")
-@devices.command()
-@_names_argument
-@click.option(
-    "--attached", is_flag=True, help="Clean every phone that adb shows, configured or not."
-)
-@asking
 def clean(asked: DeviceSelector, attached: bool, as_json: bool) -> int:
-    """End stray programs on phones, and remove all files that megtrim copied there.
-
-    Phones that a job uses are skipped. A phone that cannot be cleaned is put in quarantine. Exits
-    with 3 if no phone was cleaned and none is in use.
-    """
     stock = asked.stock(configured=not attached)
     rows = []
     for row in asked.select(stock) if asked.narrowed else stock.listed:

@@ -4,23 +4,19 @@ from __future__ import annotations
 
 import platform
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
-from functools import wraps
 from pathlib import Path
-from typing import Any
-
-import click
 
 from megtrim.core.cli.clock import read_now
 from megtrim.core.cli.echo import open_console
 from megtrim.core.cli.environment import open_processes
-from megtrim.core.cli.options import PATH, add_options, json_option, out_option, quiet_option
 from megtrim.core.cli.session.device_specs import DeviceDefaults, make_device_specs
 from megtrim.core.cli.session.setup import find_toolchain
 from megtrim.core.config.device import DeviceSettings
 from megtrim.core.config.load import LoadedConfig, load_config
+from megtrim.lab.cli.verbs import CONFIG
 from megtrim.lab.pool.device_pool import (
     MachineState,
     MachineStatus,
@@ -39,9 +35,6 @@ from megtrim.places.devices import kinds as device_kinds
 from megtrim.places.devices.adb import find_adb
 from megtrim.places.devices.device import ConnectionState, Device, DeviceSpec, Lease
 
-_CONFIG = Path("megtrim.yaml")
-_CONFIGURED = "The configuration; if there is none, attached phones are used."
-
 
 class DeviceSelector(Value):
     names: tuple[str, ...]
@@ -51,7 +44,7 @@ class DeviceSelector(Value):
     quiet: bool
 
     def stock(self, *, configured: bool = True) -> Inventory:
-        missing = self.config == _CONFIG and not self.config.exists()
+        missing = self.config == CONFIG and not self.config.exists()
         config = None if missing or not configured else self.config
         console = open_console(quiet=self.quiet)
         return take_stock(config, self.out.resolve() / "runs", open_processes(), console)
@@ -77,26 +70,6 @@ class DeviceSelector(Value):
     @property
     def narrowed(self) -> bool:
         return bool(self.names) or self.cpu_class is not None
-
-
-def asking(command: Callable[..., Any]) -> Callable[..., Any]:
-    @wraps(command)
-    def call_with_selector(**values: Any) -> Any:
-        keys = ("names", "config", "out", "cpu_class", "quiet")
-        return command(DeviceSelector(**{key: values.pop(key) for key in keys}), **values)
-
-    return add_options(
-        call_with_selector,
-        click.option(
-            "--class", "cpu_class", metavar="NAME", help="Only devices of this CPU class."
-        ),
-        click.option(
-            "--config", "-c", type=PATH, default=_CONFIG, show_default=True, help=_CONFIGURED
-        ),
-        out_option("Folder for runs on this machine itself."),
-        json_option,
-        quiet_option,
-    )
 
 
 _ARM64 = "aarch64"

@@ -4,25 +4,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-import click
-
 from megtrim.core.cli.echo import show, show_json
-from megtrim.core.cli.options import examples
-from megtrim.lab.cli.inventory import DeviceSelector, InventoryRow, asking
+from megtrim.lab.cli.inventory import DeviceSelector, InventoryRow
 from megtrim.lab.pool.device_pool import PoolState, age
 from megtrim.lab.pool.recovery import Author
 from megtrim.libs.util.errors import InputError
 
-_names_argument = click.argument("names", nargs=-1, metavar="NAME...", required=True)
 
-
-@examples('megtrim devices quarantine pixel-6 --reason "battery is swollen"')
-@click.command()
-@_names_argument
-@click.option("--reason", required=True, help="Reason, which `devices list` shows.")
-@asking
 def quarantine(asked: DeviceSelector, reason: str, as_json: bool) -> None:
-    """Give devices no more jobs until a person restores them. A running job is not interrupted."""
     if not reason.strip():
         msg = "--reason: found nothing, expected the reason why the device gets no jobs"
         raise InputError(msg)
@@ -37,15 +26,7 @@ def quarantine(asked: DeviceSelector, reason: str, as_json: bool) -> None:
     _tell(rows, as_json=as_json)
 
 
-@examples("megtrim devices restore pixel-6")
-@click.command()
-@_names_argument
-@asking
 def restore(asked: DeviceSelector, as_json: bool) -> None:
-    """Lift a quarantine, whoever set it.
-
-    If the record of a device is damaged, it is moved aside, and a new one is begun.
-    """
     stock = asked.stock()
     remembered = stock.room.records.list_records()
     rows = []

@@ -5,8 +5,6 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-import click
-
 from megtrim.core.cli.echo import show, show_json
 from megtrim.lab.cli.inventory import InventoryRow
 from megtrim.lab.pool.device_pool import Pool, PoolEntry
@@ -17,9 +15,6 @@ from megtrim.libs.util.value import Value
 from megtrim.places.devices.device import Device, Lease, Machine
 from megtrim.places.devices.retry import run_with_retries
 
-PROGRAM = "megtrim.devices.program"
-"""Where a click context keeps what stood behind ``--``."""
-
 
 class RunRequest(Value):
     """What is run. The first word of ``argv`` is a file of this machine."""
@@ -28,15 +23,6 @@ class RunRequest(Value):
     put: tuple[Path, ...]
     env: Mapping[str, str]
     timeout_s: int
-
-
-class WithProgram(click.Command):
-    """A command whose line ends with ``-- PROGRAM [ARG]...``, none of which are options."""
-
-    def parse_args(self, context: click.Context, args: list[str]) -> list[str]:
-        here = args.index("--") if "--" in args else len(args)
-        context.meta[PROGRAM] = tuple(args[here + 1 :])
-        return super().parse_args(context, args[:here])
 
 
 def read_variables(given: Sequence[str]) -> dict[str, str]:

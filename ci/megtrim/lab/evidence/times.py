@@ -8,13 +8,12 @@ from datetime import date
 from pathlib import Path
 
 from megtrim.core.checks.check import DeviceIdentity
-from megtrim.core.checks.statuses import Contradiction, ScenarioStatus
+from megtrim.core.checks.statuses import Contradiction, PendingReason, ScenarioStatus
 from megtrim.core.evidence.evidence import (
     PENDING,
     DeviceResult,
     EvidenceResult,
     JobPurpose,
-    PendingReason,
     expect_evidence_of,
     list_results,
     read_evidence,

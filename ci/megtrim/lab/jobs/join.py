@@ -25,6 +25,7 @@ from megtrim.core.checks.statuses import (
     CheckKind,
     CheckStatus,
     Contradiction,
+    PendingReason,
     ScenarioStatus,
     decide,
 )
@@ -37,7 +38,6 @@ from megtrim.core.evidence.evidence import (
     Evidence,
     EvidenceSet,
     JobPurpose,
-    PendingReason,
     as_set,
     expect_configuration,
     expect_evidence_of,

@@ -9,6 +9,7 @@ import json
 import os
 import secrets
 import shutil
+import tempfile
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
@@ -21,6 +22,8 @@ MARKER = ".made-by-megtrim"
 LOCKS = "locks"
 """Folder in a folder of results; its marker says which results these are."""
 RUN_PREFIX = "run-"
+_DEEP = 8
+"""Folders in each other whose path is never too long, whatever they are called."""
 _ABOUT = "megtrim made this folder, and may remove what is in it"
 _HERE = -100
 """AT_FDCWD: paths are relative to the current folder."""
@@ -123,9 +126,31 @@ def list_runs(runs: Path) -> list[Path]:
 
 
 def remove_run(run: Path) -> None:
-    if run.is_dir():
+    if run.is_symlink() or run.is_file():
+        run.unlink()
+    elif run.is_dir():
+        run.chmod(0o700)
+        _flatten(run)
         shutil.rmtree(run)
     forget_run(run)
+
+
+def _flatten(run: Path) -> None:
+    """Move deep folders to the top: programs leave some too deep for functions that recurse.
+
+    They also take away their own rights; no link is followed.
+    """
+    waiting = [(run, 0)]
+    while waiting:
+        folder, depth = waiting.pop()
+        for each in folder.iterdir():
+            if each.is_symlink() or not each.is_dir():
+                continue
+            each.chmod(0o700)
+            if depth < _DEEP:
+                waiting.append((each, depth + 1))
+            else:
+                waiting.append((each.rename(tempfile.mkdtemp(dir=run)), 1))
 
 
 def forget_run(run: Path) -> None:

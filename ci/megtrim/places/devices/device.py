@@ -7,7 +7,7 @@ value.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import field
 from datetime import UTC, datetime
@@ -49,15 +49,6 @@ LARGEST_FETCHED_BYTES = 256 * 1024 * 1024
 def make_too_large_error(name: str, size_bytes: int) -> ProductFailure:
     msg = f"the program left {name} with {size_bytes:,} bytes, expected at most "
     return ProductFailure(f"{msg}{LARGEST_FETCHED_BYTES:,}", hint="does it write without end?")
-
-
-def sort_printable_names(folder: str, names: Iterable[str]) -> tuple[str, ...]:
-    found = tuple(sorted(names))
-    for name in found:
-        if not name.isprintable() or "\N{REPLACEMENT CHARACTER}" in name:
-            msg = f"the program left a file in {folder} whose name is not text: {ascii(name)[:200]}"
-            raise ProductFailure(msg, hint="is it the name of an output of the model?")
-    return found
 
 
 def utc_now() -> datetime:
@@ -104,7 +95,10 @@ class RunDirectory(Protocol):
         """
 
     def names(self, folder: str) -> tuple[str, ...]:
-        """Return a folder's sorted file names. Raises ProductFailure for one that is not text."""
+        """Return the sorted paths of all files below a folder, relative to it.
+
+        Raises ProductFailure for what cannot be compared: see :mod:`.written`.
+        """
 
 
 class Lease(Protocol):

@@ -24,12 +24,9 @@ from megtrim.libs.util.files import expect_room
 from megtrim.libs.util.owned_folders import LOCKS, RUN_PREFIX
 from megtrim.libs.util.process import Command, ProcessRunner, is_there
 from megtrim.places.devices.cpu import share_of_others
-from megtrim.places.devices.device import (
-    LARGEST_FETCHED_BYTES,
-    make_too_large_error,
-    sort_printable_names,
-)
+from megtrim.places.devices.device import LARGEST_FETCHED_BYTES, make_too_large_error
 from megtrim.places.devices.remote import crash_reports
+from megtrim.places.devices.written import Entry, WrittenKind, list_files
 
 _CPU_TIMES = Path("/proc/stat")
 _CPU_INFO = Path("/proc/cpuinfo")
@@ -147,16 +144,14 @@ def open_scratch(scratch: Path) -> Iterator[Path]:
             if holder.isdigit() and not is_there(int(holder)):
                 with suppress(OSError):
                     owned_folders.remove_run(left)
-        folder = tempfile.TemporaryDirectory(dir=scratch, prefix=f"{RUN_PREFIX}{os.getpid()}-")
-        run = Path(folder.name)
+        run = Path(tempfile.mkdtemp(dir=scratch, prefix=f"{RUN_PREFIX}{os.getpid()}-"))
         owned_folders.mark_run(run)
     except OSError as error:
         raise _make_scratch_error(scratch, error) from None
     try:
-        with folder:
-            yield run
+        yield run
     finally:
-        owned_folders.forget_run(run)
+        owned_folders.remove_run(run)
 
 
 def _make_scratch_error(scratch: Path, error: OSError) -> InfrastructureFailure:
@@ -264,9 +259,28 @@ class LocalFolder:
         path = self._own(folder)
         if path is None or not path.is_dir():
             return ()
-        return sort_printable_names(folder, (file.name for file in path.iterdir()))
+        return list_files(folder, _walk(path))
 
     def _own(self, name: str) -> Path | None:
         # The program is under test: its link could point at anything on this machine.
         path = self._path.resolve() / name
         return path if path.resolve() == path else None
+
+
+def _walk(folder: Path, above: str = "") -> Iterator[Entry]:
+    if not os.access(folder, os.R_OK | os.X_OK):
+        folder.chmod(0o700)  # the program took its own rights away
+    with os.scandir(folder) as found:
+        for each in found:
+            entry = Entry(path=f"{above}{each.name}", kind=_tell_kind(each))
+            yield entry
+            if entry.kind is WrittenKind.FOLDER:
+                yield from _walk(Path(each.path), f"{entry.path}/")
+
+
+def _tell_kind(entry: os.DirEntry[str]) -> WrittenKind:
+    if entry.is_symlink():
+        return WrittenKind.LINK
+    if entry.is_dir(follow_symlinks=False):
+        return WrittenKind.FOLDER
+    return WrittenKind.FILE if entry.is_file(follow_symlinks=False) else WrittenKind.OTHER

@@ -17,7 +17,6 @@ from megtrim.core.checks.statuses import CheckStatus, ScenarioStatus
 from megtrim.core.cli.echo import show, show_json
 from megtrim.core.cli.environment import open_processes, read_invocation
 from megtrim.core.cli.message_codes import CODE, describe_code
-from megtrim.core.cli.options import PATH, common, examples, json_option, release_option
 from megtrim.core.cli.session.setup import open_engine
 from megtrim.core.cli.size.why import explain_function, explain_left_out, open_trim
 from megtrim.core.config.load import LoadedConfig, load_config
@@ -54,46 +53,12 @@ _NAME = re.compile(r"[\w.:/@~]+(?:<.*>)?(?:\(.*\))?", re.ASCII)
 """What may be in a keep set: anything else can only be of the engine's documents."""
 
 
-@examples(
-    "megtrim explain verdict",
-    "megtrim explain MT0304                        the code of an error",
-    "megtrim explain resnet50                      a model: its scenarios and their regions",
-    "megtrim explain resnet50/default@any          a scenario",
-    "megtrim explain megdnn_fp32_sgemv             a tag",
-    "megtrim explain 'megdnn_fp32_sgemv<-1290123641>'",
-    "megtrim explain my::session::run              a function: kept, left out, or not there",
-    "megtrim explain 'midout: 110 items written'    a line, flag or command of its documents",
-    "megtrim explain --crash tombstone_04          what a crash in the field needed",
-    "megtrim explain --address 0x1a2b4",
-    "megtrim explain --crash tombstone_04 --release camera-1.4.tar.gz",
-)
-@click.command(context_settings={"ignore_unknown_options": True})
-@common
-@json_option
-@click.option(
-    "--crash",
-    type=PATH,
-    metavar="FILE",
-    help="Look up a crash: a tombstone, lines of logcat, or the output of a crash reporter or "
-    "debugger.",
-)
-@click.option("--address", metavar="0x…", help="Look up an address of the trimmed program.")
-@release_option
-@click.argument("thing", required=False)
 def explain(
     options: Options,
     thing: str | None,
     crash: Path | None,
     address: str | None,
 ) -> None:
-    """Show which scenarios need THING, by which trace, and where it is in the engine's source.
-
-    THING is `verdict`, the code of an error, a line, flag or command of the engine's documents, or
-    a model, scenario, tag, region or function of the committed keep set. Of any other function, you
-    see whether the newest trim has it, by which rule, and who would call one that was left out.
-    Instead of THING, you can look up a crash, either in the newest trim of the folder of results or
-    in a release. With a release, you need neither results nor configuration nor engine.
-    """
     if sum(each is not None for each in (thing, crash, address)) != 1:
         msg = "expected one of THING, --crash FILE and --address 0x…"
         raise InputError(msg, hint="`megtrim explain --help` lists the possible questions")

@@ -8,11 +8,11 @@ from megtrim.core.cli.lazy_group import LazyGroup
 @click.group(
     cls=LazyGroup,
     members={
-        "aar": "ship.cli.release:aar",
-        "build": "ship.cli.release:build",
-        "patch": "ship.cli.patch:patch",
-        "prove": "ship.cli.release:prove",
-        "verify": "ship.cli.release:verify",
+        "aar": "ship.cli.verbs:aar",
+        "build": "ship.cli.verbs:build",
+        "patch": "ship.cli.verbs:patch",
+        "prove": "ship.cli.verbs:prove",
+        "verify": "ship.cli.verbs:verify",
     },
     epilog="""\b
 Examples:

@@ -5,13 +5,10 @@ from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
 
-import click
-
 from megtrim.core.chain.graph import REDUCED
 from megtrim.core.chain.session import Session
 from megtrim.core.checks.invocation import Options
 from megtrim.core.cli.echo import show
-from megtrim.core.cli.options import PATH, examples, trimming
 from megtrim.core.config.load import load_config
 from megtrim.core.trim.builds import links
 from megtrim.libs.util.errors import InputError
@@ -41,37 +38,7 @@ class _Plan(Value):
     patch: ReleasePatch
 
 
-@examples(
-    "megtrim release patch camera-1.4.1.tar.gz --crash tombstone_04 --release camera-1.4.tar.gz",
-    "megtrim release patch camera-1.4.1 --crash tombstone_04 --release camera-1.4 --committed",
-)
-@click.command()
-@trimming
-@click.argument("new", type=PATH)
-@click.option(
-    "--crash",
-    type=PATH,
-    required=True,
-    metavar="FILE",
-    help="The report of the crash, as users sent it.",
-)
-@click.option(
-    "--release",
-    type=PATH,
-    required=True,
-    metavar="RELEASE",
-    help="The release that crashed, a folder or .tar.gz.",
-)
 def patch(options: Options, new: Path, crash: Path, release: Path) -> int:
-    """Write a NEW release that keeps what a crash of RELEASE needed.
-
-    Call it in the project that RELEASE was made from. The functions that trimming left out are
-    named by the report; they are kept, the programs are linked again, every scenario is proven
-    again, and NEW states what changed, and why. What is still in the folder of results is used.
-
-    Nothing is built unless the report is of exactly this release and names the functions for
-    certain. Nothing is written unless every scenario passed.
-    """
     expect_new(new)
     plan = _make_plan(crash, release)
     loaded = load_config(options.config, engine_source=options.engine)

@@ -8,11 +8,11 @@ from megtrim.core.cli.lazy_group import LazyGroup
 @click.group(
     cls=LazyGroup,
     members={
-        "list": "times.cli.list:list_experiments",
-        "run": "times.cli.run:run",
-        "compare": "times.cli.history:compare",
-        "history": "times.cli.history:history",
-        "append": "times.cli.history:append",
+        "list": "times.cli.verbs:list_experiments",
+        "run": "times.cli.verbs:run",
+        "compare": "times.cli.verbs:compare",
+        "history": "times.cli.verbs:history",
+        "append": "times.cli.verbs:append",
     },
     epilog="""\b
 Examples:

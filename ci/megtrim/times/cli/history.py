@@ -5,17 +5,9 @@ from collections.abc import Sequence
 from datetime import date
 from pathlib import Path
 
-import click
-
 from megtrim.core.cli.clock import read_now
 from megtrim.core.cli.echo import show, show_json
-from megtrim.core.cli.history_options import (
-    HistorySelector,
-    history_options,
-    parse_day,
-    warn_unreadable,
-)
-from megtrim.core.cli.options import PATH, examples, json_option
+from megtrim.core.cli.history_selector import HistorySelector, warn_unreadable
 from megtrim.core.timing.times import Answer, ratio_with_interval
 from megtrim.core.verdict.performance import PerformanceRow
 from megtrim.libs.history.entries import History
@@ -30,25 +22,7 @@ from megtrim.times.nights.series import Change, Series, make_series
 _COMMIT_DIGITS = 12
 
 
-@examples(
-    "megtrim perf history",
-    "megtrim perf history --branch perf-history --since 2026-10-01"
-    " --scenario resnet/plain-run@armv82",
-)
-@click.command()
-@history_options
-@click.option(
-    "--since", callback=parse_day, metavar="DATE", help="Only runs of this day and later."
-)
-@click.option("--scenario", default="", metavar="ID", help="Only this scenario.")
-@json_option
 def history(selector: HistorySelector, since: date | None, scenario: str, as_json: bool) -> None:
-    """Print each series of nights: its last time, and the nights that were slower or faster.
-
-    A change is a night that is clearly slower or faster than an earlier program. Another device, or
-    a megtrim that measures in another way, begins a new series. The exit status does not depend on
-    the changes.
-    """
     found = selector.read(RUN_FILES, since)
     series = make_series(found.entries, scenario=scenario)
     if as_json:
@@ -123,21 +97,7 @@ def choose_runs(text: str, selector: HistorySelector) -> tuple[HistoryRun, ...]:
     return chosen
 
 
-@examples(
-    "megtrim perf append runs/*.json",
-    "megtrim perf append runs/*.json --branch perf-history",
-)
-@click.command()
-@click.argument("files", nargs=-1, metavar="FILE...", required=True, type=PATH)
-@history_options
 def append(selector: HistorySelector, files: tuple[Path, ...]) -> None:
-    """Add runs to the history, each as a separate file. Runs that it already has are not changed.
-
-    `megtrim perf run --runs DIR` writes them, and a nightly run next to its report.
-
-    Many jobs can append to a branch at once. If there is no such branch, it is created. No code of
-    the branch or of the project is executed.
-    """
     runs = [load_run(path) for path in files]
     where = selector.append(runs)
     show("\n".join(f"{run.path} in {where}" for run in runs))
@@ -146,22 +106,7 @@ def append(selector: HistorySelector, files: tuple[Path, ...]) -> None:
 _METHOD = "Ratios of medians; each interval combines those of both runs, which keep no samples."
 
 
-@examples(
-    "megtrim perf compare 1a2b3c4 5d6e7f8 --branch perf-history",
-    "megtrim perf compare before after --json",
-)
-@click.command()
-@click.argument("first", metavar="A")
-@click.argument("second", metavar="B")
-@history_options
-@json_option
 def compare(selector: HistorySelector, first: str, second: str, as_json: bool) -> None:
-    """Print times of B over those of A, with intervals.
-
-    A and B can each be the id of a run, a commit, a file, or a folder, of which the newest commit
-    counts. Only rows of the same device are compared. The interval shows how certain the ratio is,
-    as far as this is known without the samples of both runs.
-    """
     found = compare_runs(choose_runs(first, selector), choose_runs(second, selector))
     if as_json:
         show_json({"rows": found})

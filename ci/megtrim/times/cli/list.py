@@ -8,11 +8,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import click
-
 from megtrim.core.cli.echo import complain, show, show_json
 from megtrim.core.cli.environment import open_processes
-from megtrim.core.cli.options import PATH, engine_option, examples, json_option
 from megtrim.core.cli.session.setup import find_toolchain, open_engine
 from megtrim.core.config.load import load_config
 from megtrim.core.project import read_any_model
@@ -39,27 +36,6 @@ from megtrim.times.experiments.listing import describe_effects, describe_step, s
 DEFAULT_CONFIG = Path("megtrim.yaml")
 
 
-@examples(
-    "megtrim perf list",
-    "megtrim perf list --experiment nchw88 --experiment recipe-x86",
-    "megtrim perf list --config examples/megengine-linux-arm64.yaml --engine ../MegEngine --json",
-)
-@click.command("list")
-@click.option(
-    "--config", "-c", type=PATH, help="The configuration. [default: megtrim.yaml, if any]"
-)
-@engine_option
-@click.option(
-    "--experiment",
-    "names",
-    multiple=True,
-    metavar="NAME",
-    help="Only the experiment of this name; repeatable.",
-)
-@click.option(
-    "--all", "everything", is_flag=True, help="Also print those that cannot run, and why."
-)
-@json_option
 def list_experiments(
     config: Path | None,
     engine: Path | None,
@@ -67,11 +43,6 @@ def list_experiments(
     everything: bool,
     as_json: bool,
 ) -> None:
-    """Print the experiments: the needs, commands, files and effects of each.
-
-    With a configuration, experiments that no model can run with this engine, toolchain and machine
-    are left out; --all and --json show them with the reason. Nothing is built or run.
-    """
     experiments = find_experiments(names)
     if config is None and DEFAULT_CONFIG.exists():
         config = DEFAULT_CONFIG

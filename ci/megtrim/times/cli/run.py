@@ -4,8 +4,6 @@ from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
-import click
-
 from megtrim.core import stages
 from megtrim.core.build_spec import Origin
 from megtrim.core.chain.graph import Stage
@@ -13,16 +11,6 @@ from megtrim.core.chain.session import Session
 from megtrim.core.checks.invocation import Options
 from megtrim.core.cli.clock import read_now
 from megtrim.core.cli.echo import show
-from megtrim.core.cli.options import (
-    PATH,
-    again_option,
-    base_options,
-    committed_option,
-    common,
-    device_option,
-    examples,
-    json_option,
-)
 from megtrim.core.cli.session.setup import describe, open_session
 from megtrim.core.cli.stage import read_made_verdict, show_results
 from megtrim.core.config.device import EMULATED
@@ -31,7 +19,7 @@ from megtrim.core.config.performance import PerfConfig
 from megtrim.core.config.problems import suggest
 from megtrim.core.config.scenarios import Scenario, all_scenarios
 from megtrim.core.evidence.evidence import JobPurpose
-from megtrim.core.timing.spec import FEWEST_ROUNDS, MOST_ROUNDS, PerformanceStatus
+from megtrim.core.timing.spec import PerformanceStatus
 from megtrim.core.trim.runs.scenario_runs import scenario_of
 from megtrim.core.verdict.model import Verdict
 from megtrim.core.verdict.performance import Performance
@@ -45,12 +33,6 @@ from megtrim.libs.util.strict_json import dump
 from megtrim.libs.util.wording import count
 from megtrim.times.plan import TRIMMING, perf_tasks
 
-emulated_option = click.option(
-    "--emulated",
-    is_flag=True,
-    help="Also measure on emulators, to try it out; their times tell you nothing about a device.",
-)
-
 
 def expect_real_devices(scenarios: Iterable[Scenario], session: Session, *, emulated: bool) -> None:
     devices = {scenario.cpu_class.name: session.services.device(scenario) for scenario in scenarios}
@@ -63,60 +45,6 @@ def expect_real_devices(scenarios: Iterable[Scenario], session: Session, *, emul
             session.services.console.warn(msg)
 
 
-@examples(
-    "megtrim perf run",
-    "megtrim perf run --experiment nchw88 --experiment recipe-x86",
-    "megtrim perf run --experiment trimming --scenario resnet50/default",
-    "megtrim perf run --base ../base-out --base-name 1a2b3c4d5e6f",
-    "megtrim perf run --committed --evidence times",
-    "megtrim perf run --experiment fast-run-cache --rounds 16 --device pixel-6 --again",
-    "megtrim perf run --again --runs runs",
-)
-@click.command()
-@common
-@committed_option
-@device_option
-@base_options
-@click.option(
-    "--experiment",
-    "experiments",
-    multiple=True,
-    metavar="NAME",
-    help="Measure only the experiment of this name; `trimming`: trimmed programs against the "
-    "plain one; repeatable. [default: what `perf` configures]",
-)
-@click.option(
-    "--scenario",
-    "scenarios",
-    multiple=True,
-    metavar="ID",
-    help="Measure only this one, MODEL/SCENARIO or MODEL/SCENARIO@CLASS; repeatable.",
-)
-@click.option(
-    "--rounds",
-    type=click.IntRange(FEWEST_ROUNDS, MOST_ROUNDS),
-    help="Largest number of pairs of processes, instead of perf.budget; a clear answer ends it"
-    " earlier.",
-)
-@click.option(
-    "--evidence",
-    "folders",
-    type=PATH,
-    multiple=True,
-    metavar="DIR",
-    help="Evidence with times from device jobs, to use as it is; nothing is measured here; "
-    "repeatable.",
-)
-@click.option(
-    "--runs",
-    type=PATH,
-    metavar="DIR",
-    help="Write the measured times into this folder, a file for each device, for `megtrim perf"
-    " append`. Needs a commit.",
-)
-@again_option
-@emulated_option
-@json_option
 def run(
     options: Options,
     experiments: tuple[str, ...],
@@ -126,12 +54,6 @@ def run(
     runs: Path | None,
     emulated: bool,
 ) -> int:
-    """Measure experiments against the baseline, in interleaved pairs of processes.
-
-    Builds the programs that it needs, measures each experiment of each scenario on its device until
-    the answer is clear or the budget ends, compares the outputs, and writes verdict and report.
-    Results that are up to date are not measured again; an interrupted run continues where it ended.
-    """
     session = _narrow(open_session(options), experiments, scenarios, rounds)
     if folders:
         session = _take_times(session, folders)

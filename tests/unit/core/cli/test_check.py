@@ -13,7 +13,7 @@ import pytest
 from megtrim.core.chain.session import Session
 from megtrim.core.checks.invocation import Invocation, suggest_for_probe
 from megtrim.core.checks.statuses import ScenarioStatus
-from megtrim.core.cli import probe
+from megtrim.core.cli import probe, verbs
 from megtrim.core.config.load import load_config
 from megtrim.core.config.scenarios import all_scenarios
 from megtrim.core.keep.keepset import build_keep_set
@@ -309,8 +309,8 @@ def wanted(model: str = "m", *arguments: str, **inputs: Path) -> probe.ProbeRequ
 def test_a_probe_runs_a_configured_model_or_any_file(known: Session, tmp_path: Path) -> None:
     other = tmp_path / "o=ther.mge"
     other.write_bytes(b"x")
-    context = click.Context(probe.probe)
-    inputs = probe._read_inputs(context, probe.probe.params[0], (f"data={other}",))
+    context = click.Context(verbs.probe)
+    inputs = verbs._read_inputs(context, verbs.probe.params[0], (f"data={other}",))
 
     by_name = probe._make_spec(wanted("m", "--cpu"), known)
     by_file = probe._make_spec(wanted(str(other), **inputs), known)

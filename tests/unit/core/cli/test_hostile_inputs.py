@@ -15,7 +15,7 @@ from click.testing import CliRunner
 
 from megtrim.core.checks.invocation import DEFAULT_OUT, Options
 from megtrim.core.cli import options
-from megtrim.core.cli.history_options import HistorySelector
+from megtrim.core.cli.history_selector import HistorySelector
 from megtrim.core.cli.main import main
 from megtrim.core.cli.options import expect_writable, out_option
 from megtrim.libs.util.errors import InfrastructureFailure, InputError

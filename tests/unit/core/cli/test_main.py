@@ -2,7 +2,9 @@
 
 import errno
 import io
+import json
 import os
+import re
 import sys
 import threading
 from datetime import UTC, date, datetime
@@ -20,6 +22,7 @@ from megtrim.core.cli.echo import complain, open_console, show, show_command, sh
 from megtrim.core.cli.environment import open_processes, read_git_ceilings, takes_color
 from megtrim.core.cli.lazy_group import LazyGroup, describe
 from megtrim.core.cli.main import main
+from megtrim.core.parts import load
 from megtrim.core.verdict.model import to_json
 from megtrim.libs.util.errors import InfrastructureFailure, InputError, Interrupted, ProductFailure
 from megtrim.libs.util.process import Command, ProcessRunner
@@ -113,10 +116,7 @@ def test_an_error_keeps_its_status_without_the_page(
 
 
 def raising(monkeypatch: pytest.MonkeyPatch, error: BaseException) -> None:
-    # The verb stands in the module of its name.
-    monkeypatch.setattr(
-        sys.modules["megtrim.core.cli.doctor"], "_findings", Mock(side_effect=error)
-    )
+    monkeypatch.setattr("megtrim.core.cli.doctor._findings", Mock(side_effect=error))
 
 
 _STOPPED = "interrupted; finished results are kept"
@@ -202,8 +202,8 @@ def test_a_bug_is_shown_with_arguments_that_are_no_text(shell: Shell) -> None:
 GROUP = LazyGroup(
     "tool",
     members={
-        "show": "hosting.cli.schema:schema",
-        "inner": "lab.cli.group:devices",
+        "show": "hosting.cli.verbs:schema",
+        "inner": "lab.cli.verbs:devices",
         "broken": "core.cli.nowhere:nothing",
     },
 )
@@ -250,34 +250,102 @@ def test_a_list_says_of_each_verb_what_its_help_begins_with() -> None:
             assert inner or describe(group.members[name], limit=1000) == said, name
 
 
-_CHAIN = ("megtrim.core.stages", "megtrim.places.devices")
+_WORK = (
+    "concurrent.futures",
+    "elftools",
+    "filelock",
+    "importlib.metadata",
+    "pydantic",
+    "requests",
+    "subprocess",
+    "xxhash",
+    "yaml",
+    "megtrim.core.chain.session",
+    "megtrim.core.cli.session",
+    "megtrim.core.config.model",
+    "megtrim.core.stages",
+    "megtrim.core.verdict.model",
+    "megtrim.engines",
+    "megtrim.libs.util.process",
+    "megtrim.places",
+)
+_MOST_MODULES = 45
+"""Modules of ours that a help may import; 41 are the most today."""
+_EVERY_VERB = [words for words, _ in walk(main)]
+_PACKAGE = Path(entry.__file__).parents[2]
+
+
+def _name(file: Path) -> str:
+    return str(file.relative_to(_PACKAGE))
+
+
+@pytest.fixture(scope="module")
+def imported(processes: ProcessRunner) -> dict[str, list[str]]:
+    """Return what the help of each verb imports: each in a process that has imported nothing."""
+    script = (
+        "import contextlib, io, json, os, sys\n"
+        "import click\n"
+        "for words in json.loads(sys.argv[1]):\n"
+        "    sys.stdout.flush()\n"
+        "    if os.fork():\n"
+        "        assert os.wait()[1] == 0, words\n"
+        "        continue\n"
+        "    from megtrim.core.cli import main\n"
+        "    from megtrim.core.parts import hand_in\n"
+        "    from megtrim.parts import PARTS\n"
+        "    hand_in(PARTS)\n"
+        "    with contextlib.redirect_stdout(io.StringIO()):\n"
+        "        status = main._status([*words, '--help'])\n"
+        "    print(json.dumps([' '.join(words), *sys.modules]), flush=True)\n"
+        "    os._exit(status)\n"
+    )
+    argv = (sys.executable, "-c", script, json.dumps(_EVERY_VERB))
+    ended = processes.run(Command(argv=argv, timeout_s=120))
+    assert ended.ok, ended.stderr
+    rows = [json.loads(line) for line in ended.stdout.splitlines()]
+    return {words: modules for words, *modules in rows}
+
+
+@pytest.mark.parametrize("words", [" ".join(words) for words in _EVERY_VERB])
+def test_help_imports_no_work(imported: dict[str, list[str]], words: str) -> None:
+    """Options and help stand in modules of their own, so nobody waits for a trim to read them."""
+    found = imported[words]
+    own = [name for name in found if name.startswith("megtrim.")]
+
+    assert [name for name in (*HEAVY, *_WORK) if name in found] == []
+    assert len(own) <= _MOST_MODULES, own
+
+
+@pytest.mark.parametrize("file", sorted(_PACKAGE.rglob("cli/**/*verbs.py")), ids=_name)
+def test_work_that_a_verb_names_is_there(file: Path) -> None:
+    places = re.findall(r'_later\(\s*"([^"]+)"', file.read_text(encoding="utf-8"))
+
+    assert places
+    assert [place for place in places if not callable(load(place, "a test"))] == []
 
 
 @pytest.mark.parametrize(
     ("words", "more", "needed"),
     [
-        *((words, (), []) for words in ("--version", "--help", "perf --help")),
-        ("trim -h", ("requests",), []),
-        *((words, (), []) for words in ("ci github --help", "ci evidence --help", "perf list")),
-        *((f"{verb} --help", (), []) for verb in ("perf run", "ci evidence run")),
-        ("ci evidence join --help", (), []),
-        ("perf history --help", (), []),
+        ("--version", (), []),
+        ("perf list", (), []),
         (
             "ci github names",
-            (*_CHAIN, "megtrim.core.verdict.model", "megtrim.core.config.model", "yaml"),
+            (
+                "megtrim.core.stages",
+                "megtrim.places.devices",
+                "megtrim.core.verdict.model",
+                "megtrim.core.config.model",
+                "yaml",
+            ),
             [],
         ),
-        ("ci github logs --help", (*_CHAIN, "megtrim.core.verdict.model", "requests"), []),
-        ("ci github wait --help", _CHAIN, []),
-        ("ci github publish --help", _CHAIN, []),
-        ("ci github image --help", _CHAIN, []),
-        ("ci sources fetch --help", (*_CHAIN, "megtrim.core.verdict.model"), []),
     ],
 )
 def test_a_call_imports_what_it_uses(
     processes: ProcessRunner, words: str, more: tuple[str, ...], needed: list[str]
 ) -> None:
-    """A list imports no verb, a verb statistics and templates only to use them.
+    """A verb imports statistics and templates only to use them.
 
     Each of these libraries takes a tenth of a second, or a whole one. Each job of a workflow has
     some small steps: none waits for what a trim needs.

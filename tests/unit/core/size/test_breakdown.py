@@ -13,7 +13,6 @@ from megtrim.core.size.breakdown import (
     Breakdown,
     ByteRow,
     FileSizes,
-    View,
     break_down,
     compare_breakdowns,
     compare_tables,
@@ -23,7 +22,8 @@ from megtrim.core.size.breakdown import (
     list_parts,
 )
 from megtrim.core.size.byte_table import SMALLER, ByteTable
-from megtrim.core.size.prices import Price, PriceKind, PriceList
+from megtrim.core.size.prices import Price, PriceList
+from megtrim.core.size.views import PriceKind, View
 from megtrim.libs.elf.sections import Purpose
 from megtrim.libs.util.errors import InputError
 from unit.core.size.made_files import LINKED, OBJECT, PARTS, break_down_engine

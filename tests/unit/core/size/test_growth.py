@@ -31,7 +31,8 @@ from megtrim.core.size.growth.causes import (
     list_causes,
     make_print,
 )
-from megtrim.core.size.prices import Price, PriceKind, PriceList
+from megtrim.core.size.prices import Price, PriceList
+from megtrim.core.size.views import PriceKind
 from megtrim.core.trim.results import ReduceResult
 from megtrim.places.compile.projects.checkout import Checkout, digest_of
 from unit.core.trim.stages.results import BUILD

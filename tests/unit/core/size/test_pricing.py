@@ -9,17 +9,11 @@ from megtrim.core.chain.session import Session
 from megtrim.core.keep.keepset import NeededParts
 from megtrim.core.keep.region import Region
 from megtrim.core.size import pricing
-from megtrim.core.size.prices import (
-    Price,
-    PriceKind,
-    PriceList,
-    compare_prices,
-    shorten,
-    sort_prices,
-)
+from megtrim.core.size.prices import Price, PriceList, compare_prices, shorten, sort_prices
 from megtrim.core.size.pricing import TRAP_BYTES, RegionExtents, find_extents, find_prices
 from megtrim.core.size.references.graph import Part
 from megtrim.core.size.references.linked_file import LinkedFile, Stretch
+from megtrim.core.size.views import PriceKind
 from megtrim.libs.elf.references import References
 from megtrim.libs.util.errors import InputError
 from megtrim.libs.util.strict_json import decode, encode

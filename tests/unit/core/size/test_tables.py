@@ -8,11 +8,12 @@ from megtrim.core.report import comment
 from megtrim.core.report.table import render_sizes
 from megtrim.core.size.growth.arrivals import Arrivals, NewPart, NewUse, PriceBasis
 from megtrim.core.size.growth.causes import Cause, CauseNote
-from megtrim.core.size.prices import PriceChange, PriceKind
+from megtrim.core.size.prices import PriceChange
 from megtrim.core.size.report import budgets
 from megtrim.core.size.report import tables as sizes
 from megtrim.core.size.report.tables import explain_changes, list_prices
 from megtrim.core.size.rows import ArtifactSizes, BudgetRow
+from megtrim.core.size.views import PriceKind
 from megtrim.core.verdict.join import join
 from megtrim.core.verdict.model import Verdict
 from unit.core.verdict import examples

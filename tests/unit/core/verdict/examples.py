@@ -19,9 +19,10 @@ from megtrim.core.size.byte_table import ByteChange, ByteMap, MappedComponent, M
 from megtrim.core.size.counted import Use, Work
 from megtrim.core.size.growth.arrivals import Arrivals, NewPart, NewUse
 from megtrim.core.size.growth.causes import Cause, CauseNote
-from megtrim.core.size.prices import Price, PriceKind, PriceList
+from megtrim.core.size.prices import Price, PriceList
 from megtrim.core.size.rows import ArtifactSizes, BudgetRow, VariantSize
 from megtrim.core.size.use import list_rows
+from megtrim.core.size.views import PriceKind
 from megtrim.core.trim.results import (
     OperatorsUse,
     OperatorUse,

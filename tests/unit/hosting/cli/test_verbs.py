@@ -19,7 +19,8 @@ from megtrim.core.size.baseline import dump_sizes
 from megtrim.core.size.budgets import Baseline
 from megtrim.core.verdict.model import Verdict, to_json
 from megtrim.engines.megengine.generations import LITE
-from megtrim.hosting.cli.schema import NAMES, make_schema, name_file
+from megtrim.hosting.cli.schema import make_schema, name_file
+from megtrim.hosting.cli.verbs import SCHEMAS
 from megtrim.libs.util.strict_json import dump
 from support.source_forge import SourceForge
 from unit.core.cli.support import Answer, Shell
@@ -104,7 +105,7 @@ def test_the_schema_of_the_configuration_is_printed(shell: Shell) -> None:
     assert shell("ci", "schema", "nonsense").status == 2
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", SCHEMAS)
 def test_a_schema_says_its_version(name: str) -> None:
     schema = make_schema(name)
     Draft202012Validator.check_schema(schema)

@@ -3,7 +3,7 @@ from typing import Any
 
 import pytest
 
-from megtrim.core.evidence.evidence import PendingReason
+from megtrim.core.checks.statuses import PendingReason
 from megtrim.hosting.github.jobs import PollingLimits, WaitResult, wait
 from support.github_double import GithubDouble
 from unit.hosting.github.support import asking, make_event

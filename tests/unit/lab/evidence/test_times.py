@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from megtrim.core.checks.check import DeviceIdentity
-from megtrim.core.checks.statuses import Contradiction, ScenarioStatus
+from megtrim.core.checks.statuses import Contradiction, PendingReason, ScenarioStatus
 from megtrim.core.config.config_id import DEFAULT_CONFIG
-from megtrim.core.evidence.evidence import JobPurpose, PendingReason
+from megtrim.core.evidence.evidence import JobPurpose
 from megtrim.core.timing.spec import FEWEST_ROUNDS, PerformanceStatus
 from megtrim.lab.evidence.times import (
     ContestRecord,

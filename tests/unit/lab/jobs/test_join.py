@@ -18,17 +18,12 @@ from megtrim.core.checks.statuses import (
     CheckKind,
     CheckStatus,
     Contradiction,
+    PendingReason,
     ScenarioStatus,
     VerdictKind,
     decide,
 )
-from megtrim.core.evidence.evidence import (
-    Evidence,
-    EvidenceResult,
-    EvidenceSet,
-    JobPurpose,
-    PendingReason,
-)
+from megtrim.core.evidence.evidence import Evidence, EvidenceResult, EvidenceSet, JobPurpose
 from megtrim.core.report import junit
 from megtrim.core.verdict.join import join as join_facts
 from megtrim.core.verdict.model import Verdict, parse_verdict, to_json

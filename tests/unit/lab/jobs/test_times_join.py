@@ -6,9 +6,8 @@ from typing import Any
 import pytest
 
 from megtrim.core.build_spec import Variant
-from megtrim.core.checks.statuses import CheckStatus, VerdictKind
+from megtrim.core.checks.statuses import CheckStatus, PendingReason, VerdictKind
 from megtrim.core.config.config_id import DEFAULT_CONFIG
-from megtrim.core.evidence.evidence import PendingReason
 from megtrim.core.timing.spec import FEWEST_ROUNDS, LOOKS, PerformanceStatus
 from megtrim.core.verdict.model import Verdict, parse_verdict, to_json
 from megtrim.core.verdict.performance import PerformanceRow

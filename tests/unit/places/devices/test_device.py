@@ -17,7 +17,6 @@ from megtrim.places.devices.device import (
     NoUsableMachine,
     Timeouts,
     make_too_large_error,
-    sort_printable_names,
 )
 from megtrim.places.devices.retry import (
     ProgramKilled,
@@ -56,18 +55,6 @@ def test_machines_that_others_use_are_pools(tmp_path: Path, kind: str) -> None:
     device = device_kinds.make(kind, make_spec(tmp_path), native="x86_64")
 
     assert (device.kind, device.name) == (kind, "phones")
-
-
-def test_names_are_sorted() -> None:
-    assert sort_printable_names("dump", ["b", "ü", "a"]) == ("a", "b", "ü")
-
-
-@pytest.mark.parametrize("name", ["a\nb", "a\x1b[31m", "a\N{REPLACEMENT CHARACTER}", "\ud800"])
-def test_a_name_that_is_not_text_is_the_programs_fault(name: str) -> None:
-    with pytest.raises(ProductFailure, match="whose name is not text") as failed:
-        sort_printable_names("dump", ["a", name])
-
-    assert failed.value.message.isprintable()
 
 
 def test_a_file_that_is_too_large_is_named_with_both_sizes() -> None:

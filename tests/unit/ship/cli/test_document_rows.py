@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from megtrim.core.cli.main import main
 from megtrim.core.timing.catalogue import list_experiments
 from megtrim.ship.cli.document_rows import find_row, list_rows
-from megtrim.ship.cli.explain import explain
 from support.document_words import WORDS
 
 
@@ -43,7 +43,7 @@ def test_explain_needs_no_configuration_for_them(
     words: str, command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    done = CliRunner().invoke(explain, [words, "--json"])
+    done = CliRunner().invoke(main, ["explain", words, "--json"])
 
     assert done.exit_code == 0, done.output
     assert command in json.loads(done.output)["here"]

@@ -17,7 +17,9 @@ from megtrim.core.timing.spec import PerformanceStatus
 from megtrim.libs.programs.exit_status import ProgramRun
 from megtrim.libs.programs.telemetry import Conditions, Reading
 from megtrim.libs.util.errors import InfrastructureFailure
+from megtrim.places.devices.written import list_files
 from support.timing_logs import Form, MadeLog
+from unit.core.trim.stages.fake_device import list_entries
 from unit.core.trim.stages.support import floats
 
 HEALTHY = "--record-comp-seq"
@@ -109,9 +111,7 @@ class _Folder:
         return self.left.get(name)
 
     def names(self, folder: str) -> tuple[str, ...]:
-        start = f"{folder}/"
-        left = [name for name in self.left if name.startswith(start)]
-        return tuple(sorted(name.removeprefix(start) for name in left))
+        return list_files(folder, list_entries(folder, self.left))
 
 
 def _play(argv: Sequence[str], count: int) -> ProgramRun:

@@ -2,7 +2,6 @@
 
 import sys
 from collections.abc import Callable, Mapping
-from functools import wraps
 from pathlib import Path
 from typing import Any
 
@@ -30,41 +29,30 @@ _OF_ONE = {
 """Options whose value or output is of one toolchain, by the parameters of commands."""
 
 
-def each_toolchain(
-    summarize: Callable[[Mapping[str, Path | None]], str] | None = None,
-) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Let a command without a choice of a toolchain do its work for each; it ends with the worst.
-
-    A mistake in the file is reported for all at once, before anything else. ``summarize`` takes the
-    folder of results of each toolchain, None for one that an error ended, whose results are those
-    of an earlier run; it returns what is printed last.
-    """
-
-    def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
-        @wraps(command)
-        def work(**values: Any) -> Any:
-            names = list_toolchains(values["config"])
-            if not names:
-                return command(**values)
-            _expect_for_all(names, values)
-            below = {key for key in ("out", "reuse", "folder") if values.get(key)}
-            console = Console(sys.stderr, quiet=values.get("quiet", False))
-            codes = []
-            folders: dict[str, Path | None] = {}
-            for number, name in enumerate(names, 1):
-                own = values | {key: values[key] / name for key in below}
-                own["config"] = Path(choose(str(values["config"]), name))
-                console.say(f"toolchain  {name}, {number} of {len(names)}")
-                code, ended = _attempt(command, own)
-                codes.append(code)
-                folders[name] = own.get("out") if ended else None
-            if summarize is not None:
-                show_summary(summarize(folders))
-            return worst_exit_code(codes)
-
-        return work
-
-    return decorate
+def do_for_each(
+    command: Callable[..., Any],
+    summarize: Callable[[Mapping[str, Path | None]], str] | None,
+    values: dict[str, Any],
+) -> Any:
+    """Call a command with its values, once for each toolchain of a file that has several."""
+    names = list_toolchains(values["config"])
+    if not names:
+        return command(**values)
+    _expect_for_all(names, values)
+    below = {key for key in ("out", "reuse", "folder") if values.get(key)}
+    console = Console(sys.stderr, quiet=values.get("quiet", False))
+    codes = []
+    folders: dict[str, Path | None] = {}
+    for number, name in enumerate(names, 1):
+        own = values | {key: values[key] / name for key in below}
+        own["config"] = Path(choose(str(values["config"]), name))
+        console.say(f"toolchain  {name}, {number} of {len(names)}")
+        code, ended = _attempt(command, own)
+        codes.append(code)
+        folders[name] = own.get("out") if ended else None
+    if summarize is not None:
+        show_summary(summarize(folders))
+    return worst_exit_code(codes)
 
 
 def _expect_for_all(names: tuple[str, ...], values: dict[str, Any]) -> None:

@@ -4,12 +4,8 @@ from collections.abc import Iterator, Sequence
 from datetime import date
 from pathlib import Path
 
-import click
-
-from megtrim.core.build_spec import Variant
 from megtrim.core.cli.echo import open_console, show, show_json
-from megtrim.core.cli.history_options import HistorySelector, history_options, parse_day
-from megtrim.core.cli.options import examples, json_option
+from megtrim.core.cli.history_selector import HistorySelector
 from megtrim.core.config.config_id import is_inside, split
 from megtrim.core.config.limits import Budget
 from megtrim.core.config.load import load_config
@@ -24,38 +20,6 @@ _BARS = "▁▂▃▄▅▆▇█"
 _MOST_BARS = 60
 
 
-@examples(
-    "megtrim size history --branch perf-history",
-    "megtrim size history --branch perf-history --since 2026-10-01 --measure deflated",
-    "megtrim size history --variant plain --json",
-)
-@click.command()
-@history_options
-@click.option(
-    "--since", callback=parse_day, metavar="DATE", help="Only commits of this day and later."
-)
-@click.option(
-    "--variant",
-    default=Variant.REDUCED.value,
-    show_default=True,
-    type=click.Choice([each.value for each in Variant]),
-    help="The build whose sizes are shown.",
-)
-@click.option(
-    "--measure",
-    default="",
-    metavar="MEASURE",
-    help="What is measured: unstripped, loaded, deflated, aar, 'section .text', "
-    "'component kernels', 'model NAME'. [default: the stripped file]",
-)
-@click.option(
-    "--last",
-    type=click.IntRange(min=0),
-    default=30,
-    show_default=True,
-    help="Commits that the table shows; 0 shows all. Totals always cover all commits.",
-)
-@json_option
 def history(
     selector: HistorySelector,
     since: date | None,
@@ -64,11 +28,6 @@ def history(
     last: int,
     as_json: bool,
 ) -> None:
-    """Print the size of each artifact at each commit, and what changed it most.
-
-    The sizes come from the history, which is a folder or a branch. Each configuration has its own
-    table. Budgets come from the configurations in the checkout, if it has them.
-    """
     stored = selector.read(SIZE_FILES, since)
     configs = {entry.config for entry in stored.entries}
     budgets = {config: _read_budgets(selector.repository, config) for config in sorted(configs)}

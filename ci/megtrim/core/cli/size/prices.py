@@ -2,15 +2,12 @@
 
 from collections.abc import Sequence
 
-import click
-
 from megtrim.core.checks.invocation import Options
 from megtrim.core.cli.echo import show, show_json
-from megtrim.core.cli.options import committed_option, common, examples, json_option, quick_option
-from megtrim.core.cli.size.show import top_option
-from megtrim.core.cli.size.why import open_trim, program_option
-from megtrim.core.size.prices import Price, PriceKind
+from megtrim.core.cli.size.why import open_trim
+from megtrim.core.size.prices import Price
 from megtrim.core.size.pricing import make_price_list
+from megtrim.core.size.views import PriceKind
 from megtrim.libs.elf.symbol_names import fold
 from megtrim.libs.render.formatting import align_columns, group_digits
 from megtrim.libs.render.markup import one_line
@@ -18,36 +15,7 @@ from megtrim.libs.render.markup import one_line
 _BRIEFLY = (PriceKind.MODEL, PriceKind.OPERATOR, PriceKind.FUNCTION)
 
 
-@examples(
-    "megtrim size prices",
-    "megtrim size prices --by scenario",
-    "megtrim size prices --by function --top 40",
-)
-@click.command("prices")
-@common
-@committed_option
-@quick_option
-@top_option
-@click.option(
-    "--by",
-    type=click.Choice([kind.value for kind in PriceKind]),
-    multiple=True,
-    help="Print a table of these; repeatable. Default: model, operator and function.",
-)
-@program_option
-@json_option
 def prices(options: Options, top: int, by: tuple[str, ...], program: str | None) -> None:
-    """Show what each model, scenario, operator and function costs.
-
-    The price of something is the number of bytes that would go from the trimmed program if it were
-    removed and all others stayed. Code that several share is in the price of none of them. A model
-    also has a size `alone`, that of a program trimmed only for it. Prices are found by following
-    references, which takes seconds.
-
-    For this, the trimmed program is linked once more, and so is the profile build, which shows
-    where regions are. Without a profile build, no price includes the code of regions. A function is
-    shown with its own bytes, and with all bytes that would go with it.
-    """
     found = make_price_list(open_trim(options).open_priced(program))
     if options.as_json:
         show_json(

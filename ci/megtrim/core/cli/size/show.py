@@ -4,15 +4,13 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
-import click
-
 from megtrim.core.cli.echo import show, show_json
-from megtrim.core.cli.options import PATH, examples, json_option
 from megtrim.core.config.units import format_bytes
 from megtrim.core.functions.link_map import read_map
 from megtrim.core.size.attribution import NameSources
-from megtrim.core.size.breakdown import Breakdown, FileSizes, View, break_down, compare_breakdowns
+from megtrim.core.size.breakdown import Breakdown, FileSizes, break_down, compare_breakdowns
 from megtrim.core.size.byte_table import ByteChange
+from megtrim.core.size.views import View
 from megtrim.libs.render.formatting import align_columns, group_digits
 from megtrim.libs.render.markup import one_line
 from megtrim.libs.util.input_files import read_bytes
@@ -28,21 +26,6 @@ _SIZES = (
     ("in memory", "memory_bytes"),
     (".text", "text_bytes"),
     ("stripped and deflated", "deflated_bytes"),
-)
-
-top_option = click.option(
-    "--top",
-    type=click.IntRange(1, 10_000),
-    default=15,
-    show_default=True,
-    help="Rows of a table; all others share one row.",
-)
-
-
-deflate_option = click.option(
-    "--deflate",
-    is_flag=True,
-    help="Also deflate the stripped file, as an app package stores it; takes some seconds.",
 )
 
 
@@ -97,24 +80,6 @@ def _as_data(sizes: FileSizes) -> dict[str, Any]:
 _BRIEFLY = (View.SECTION, View.COMPONENT, View.SYMBOL)
 
 
-@examples(
-    "megtrim size show load_and_run",
-    "megtrim size show load_and_run --map load_and_run.map --by source --top 40",
-    "megtrim size show app/libmegengine.so --twin build/libmegengine.so --json",
-)
-@click.command("show")
-@click.argument("file", type=PATH)
-@click.option("--map", "link_map", type=PATH, help="The linker's map, which names the sources.")
-@click.option("--twin", type=PATH, help="The same file before it was stripped.")
-@click.option(
-    "--by",
-    type=click.Choice([each.value for each in View]),
-    multiple=True,
-    help="Print a table by this; repeatable. Default: section, component and symbol.",
-)
-@top_option
-@deflate_option
-@json_option
 def show_file(
     file: Path,
     link_map: Path | None,
@@ -124,12 +89,6 @@ def show_file(
     deflate: bool,
     as_json: bool,
 ) -> None:
-    """Show what each byte of a program, library or archive is.
-
-    Every table adds up to the file: headers, padding, relocations, unwind tables and unexplained
-    bytes have their own rows. The linker's map is the best source of names; without it, the symbols
-    of the file or of its unstripped twin are used.
-    """
     found = read_breakdown(file, link_map, twin, deflate=deflate)
     views = tuple(map(View, by))
     if as_json:
@@ -170,20 +129,6 @@ def _table(found: Breakdown, view: View, top: int) -> str:
 _COLUMNS = ("A", "B", "change")
 
 
-@examples(
-    "megtrim size diff before/load_and_run after/load_and_run",
-    "megtrim size diff old.so new.so --map-a old.map --map-b new.map --top 40",
-)
-@click.command()
-@click.argument("first", metavar="A", type=PATH)
-@click.argument("second", metavar="B", type=PATH)
-@click.option("--map-a", type=PATH, help="The linker's map of A.")
-@click.option("--map-b", type=PATH, help="The linker's map of B.")
-@click.option("--twin-a", type=PATH, help="A before it was stripped.")
-@click.option("--twin-b", type=PATH, help="B before it was stripped.")
-@top_option
-@deflate_option
-@json_option
 def diff(
     first: Path,
     second: Path,
@@ -195,12 +140,6 @@ def diff(
     deflate: bool,
     as_json: bool,
 ) -> None:
-    """Show what grew and what shrank from file A to file B.
-
-    The changes add up exactly. Instances of a template count together, so an instance that moved to
-    another file or got other arguments is no change. If a symbol disappeared and another one of the
-    same size appeared in the same component, it is shown as renamed.
-    """
     before = read_breakdown(first, map_a, twin_a, deflate=deflate)
     after = read_breakdown(second, map_b, twin_b, deflate=deflate)
     if as_json:

@@ -6,8 +6,6 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import click
-
 from megtrim.core import stages
 from megtrim.core.chain.graph import (
     PLAIN,
@@ -23,16 +21,7 @@ from megtrim.core.chain.result_store import made_by_another
 from megtrim.core.chain.session import Session
 from megtrim.core.checks.invocation import Options
 from megtrim.core.cli.echo import show, show_json
-from megtrim.core.cli.options import (
-    PATH,
-    committed_option,
-    common,
-    examples,
-    json_option,
-    quick_option,
-)
 from megtrim.core.cli.session.setup import open_session
-from megtrim.core.cli.size.show import top_option
 from megtrim.core.config.problems import suggest
 from megtrim.core.functions.left_out import find_left_out, find_spelled_so
 from megtrim.core.functions.link_map import read_map
@@ -61,9 +50,6 @@ _MOST_RULES = 50
 """Functions of a match whose rules are looked up."""
 
 
-program_option = click.option(
-    "--program", metavar="NAME", help="The program. Default: the first one that is trimmed."
-)
 _HINT = "trim first: the question is about its results"
 
 
@@ -113,28 +99,6 @@ def open_trim(options: Options, needs: Sequence[str] = (REDUCED,)) -> TrimResult
     return TrimResults(session=stages.able(session))
 
 
-@examples(
-    "megtrim size why mgb::opr::Convolution::make",
-    "megtrim size why kernels/fallback            a component",
-    "megtrim size why libmegdnn.a                 an archive",
-    "megtrim size why .rodata --top 30            a section",
-    "megtrim size why megdnn_fp32_sgemv           a tag, or a region:"
-    " 'megdnn_fp32_sgemv<-1290123641>'",
-    "megtrim size why Convolution                 an operator",
-    "megtrim size why main --file build/load_and_run --map build/load_and_run.map",
-)
-@click.command("why")
-@common
-@committed_option
-@quick_option
-@top_option
-@program_option
-@click.option(
-    "--file", type=PATH, help="Look in this file, whatever built it; needs no configuration."
-)
-@click.option("--map", "link_map", type=PATH, help="The linker's map of that file.")
-@json_option
-@click.argument("thing")
 def why(
     options: Options,
     thing: str,
@@ -143,20 +107,6 @@ def why(
     file: Path | None,
     link_map: Path | None,
 ) -> None:
-    """Show why THING is in the trimmed program, what it costs, and what would go with it.
-
-    THING can be a function or variable, by its linkage name or as in the source; all overloads or
-    instances of a template count as one. It can also be a component, an object or archive, or a
-    section. You see the shortest chain of references to it from something that always stays, and if
-    functions are trimmed, the rule that keeps it. If THING is the whole name of a region, a tag or
-    an operator, you see the scenarios that ran it, or the models that have it.
-
-    Of a function that was left out or deferred, you see the size that it had before the trim, and
-    the functions that would call it.
-
-    For this, the trimmed program is linked once more, which takes seconds. If you ask about your
-    own file, link it with `-Wl,--emit-relocs`.
-    """
     trim = None
     if file is not None:
         origins = read_map(link_map) if link_map else None

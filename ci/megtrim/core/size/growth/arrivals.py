@@ -11,7 +11,8 @@ from enum import StrEnum
 from megtrim.core.keep.keepset import model_of
 from megtrim.core.size.byte_table import ByteChange
 from megtrim.core.size.growth.causes import NAMELESS, Cause, InputChanges, kind_of
-from megtrim.core.size.prices import PriceKind, PriceList
+from megtrim.core.size.prices import PriceList
+from megtrim.core.size.views import PriceKind
 from megtrim.libs.elf.symbol_names import fold_if_possible
 from megtrim.libs.util.strict_json import SignedInt
 from megtrim.libs.util.value import Value

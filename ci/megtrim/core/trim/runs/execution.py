@@ -22,6 +22,7 @@ from megtrim.libs.util.value import Value
 from megtrim.places.devices import relocation_support
 from megtrim.places.devices.device import Lease, RunDirectory
 from megtrim.places.devices.retry import expect_not_killed
+from megtrim.places.devices.written import LARGEST_TOTAL_BYTES
 
 MODEL = "model.mge"
 DUMP = "dump"
@@ -157,7 +158,7 @@ def _outputs(spec: RunSpec, directory: RunDirectory, printed: bytes) -> dict[str
         return _read_written(directory, dump)
     writes = OUTPUTS in application_arguments.names_in(spec.arguments)
     outputs = _read_written(directory, dump) if writes else {}
-    if PRINTED in outputs:
+    if any(name.split("/")[0] == PRINTED for name in outputs):
         msg = f"found {PRINTED!r} among the files in {{outputs}}, expected another name"
         raise ProductFailure(msg, hint="megtrim calls what the program prints by that name")
     counts = not writes if spec.printed is None else spec.printed
@@ -168,5 +169,16 @@ def _outputs(spec: RunSpec, directory: RunDirectory, printed: bytes) -> dict[str
 
 
 def _read_written(directory: RunDirectory, folder: str) -> dict[str, bytes]:
-    found = {name: directory.get(f"{folder}/{name}") for name in directory.names(folder)}
-    return {name: data for name, data in found.items() if data is not None}
+    found: dict[str, bytes] = {}
+    total = 0
+    for name in directory.names(folder):
+        data = directory.get(f"{folder}/{name}")
+        if data is None:
+            msg = f"the program left {folder}/{name}, which was gone when it was fetched"
+            raise ProductFailure(msg, hint="does something go on after the program has ended?")
+        total += len(data)
+        if total > LARGEST_TOTAL_BYTES:
+            msg = f"the program left more than {LARGEST_TOTAL_BYTES:,} bytes in {folder}"
+            raise ProductFailure(msg, hint="let the command write less into {outputs}")
+        found[name] = data
+    return found

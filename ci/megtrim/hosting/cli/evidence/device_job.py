@@ -7,13 +7,10 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-import click
-
 from megtrim.core.chain.matrix import Shard
 from megtrim.core.cli.clock import read_today
 from megtrim.core.cli.echo import open_console, show
 from megtrim.core.cli.environment import open_processes
-from megtrim.core.cli.options import PATH, examples, quiet_option, to_option
 from megtrim.core.cli.session.device_specs import (
     NEAR,
     POOLED,
@@ -52,39 +49,9 @@ All else is left out: a job's environment has tokens in it.
 """
 
 
-@examples(
-    "megtrim ci evidence run bundle --sha256 DIGEST --class pixel --shard 1/2 --to evidence",
-    "megtrim ci evidence run bundle --sha256 DIGEST --class any --to evidence --emulated",
-)
-@click.command("run")
-@click.argument("folder", metavar="BUNDLE", type=PATH)
-@click.option("--sha256", required=True, metavar="DIGEST", help="SHA-256 of bundle.json.")
-@click.option("--class", "cpu_class", required=True, metavar="CLASS", help="CPU class to run.")
-@click.option(
-    "--shard",
-    "part",
-    default="1/1",
-    show_default=True,
-    metavar="I/N",
-    help="Run part I of N of the scenarios.",
-)
-@to_option
-@click.option(
-    "--emulated/--attached",
-    help="Run on this machine, even if there are devices; or on those that are attached.",
-)
-@quiet_option
 def run_bundle(
     folder: Path, sha256: str, cpu_class: str, part: str, to: Path, emulated: bool, quiet: bool
 ) -> int:
-    """Run a part of BUNDLE on a device, and write the evidence.
-
-    Needs no engine, no compiler and no project. A program that fails is evidence, and so is a
-    device that fails: the exit status is 0. Devices of kind local, qemu, auto or virtual-phone run
-    the bundle's programs on this machine. Its owner allows that with MEGTRIM_HOST_RUNS_PROGRAMS=yes
-    in the environment; one of GitHub's own needs no such word. Boards, and whose power is switched,
-    are in a file of its owner that MEGTRIM_BOARDS names.
-    """
     shard = Shard.parse(part)
     today = read_today()
     console = open_console(quiet=quiet)

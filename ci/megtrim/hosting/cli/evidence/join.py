@@ -7,16 +7,13 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
-import click
-
 from megtrim.core.build_spec import Origin
 from megtrim.core.chain.filenames import PAGE_FILE, SIZES_FILE, VERDICT_FILE
 from megtrim.core.checks.invocation import BASELINE_FILE
-from megtrim.core.checks.statuses import Contradiction, VerdictKind
+from megtrim.core.checks.statuses import Contradiction, PendingReason, VerdictKind
 from megtrim.core.cli.clock import read_today
 from megtrim.core.cli.echo import open_console, show
 from megtrim.core.cli.environment import open_processes
-from megtrim.core.cli.options import PATH, artifact_option
 from megtrim.core.cli.session.job_summary import COMMENT_FILE, confirm_origin, read_page
 from megtrim.core.cli.session.origin import read_event_origin
 from megtrim.core.config.config_id import DEFAULT_CONFIG
@@ -25,7 +22,6 @@ from megtrim.core.evidence.evidence import (
     Evidence,
     EvidenceSet,
     JobPurpose,
-    PendingReason,
     expect_configuration,
     read_evidence,
     read_folders,
@@ -34,7 +30,7 @@ from megtrim.core.evidence.fields import EarlyExit, parse_ending
 from megtrim.core.report import comment, html, junit
 from megtrim.core.report.comment import Links
 from megtrim.core.verdict.model import Verdict, parse_verdict, to_json
-from megtrim.hosting.cli.evidence.pack import proofs_option, read_proofs
+from megtrim.hosting.cli.evidence.pack import read_proofs
 from megtrim.hosting.cli.gate import NOTHING_LEFT
 from megtrim.hosting.github.runner import describe_fork, parse_build_runner
 from megtrim.lab.evidence.bundle import BUNDLE_FILE, Bundle, read_bundle
@@ -79,65 +75,9 @@ class _JoinRequest(Value):
     links: Links
 
 
-@click.command(
-    "join",
-    epilog="""\b
-Examples:
-  megtrim ci evidence join --verdict results/verdict.json --bundle bundle \\
-      --evidence evidence --proofs proofs/evidence.json --to report
-  megtrim ci evidence join --verdict results --bundle bundle --pending fork --to report
-""",
-)
-@click.option(
-    "--verdict",
-    type=PATH,
-    required=True,
-    metavar="FILE",
-    help="The build's verdict.json, or its folder.",
-)
-@click.option("--bundle", type=PATH, metavar="DIR", help="The bundle of the device jobs.")
-@click.option(
-    "--sha256",
-    default="",
-    metavar="DIGEST",
-    help="SHA-256 of bundle.json, as `pack` printed it: a changed one is refused.",
-)
-@click.option(
-    "--evidence",
-    "folders",
-    type=PATH,
-    multiple=True,
-    metavar="DIR",
-    help="Evidence of a device job, or a folder of such folders; repeatable.",
-)
-@click.option(
-    "--config",
-    "-c",
-    type=PATH,
-    help="The configuration that is judged: what is of another one is refused.",
-)
-@proofs_option
-@click.option(
-    "--pending",
-    type=click.Choice(["", *(each.value for each in PendingReason)]),
-    default="",
-    help="Why evidence of device jobs is missing.",
-)
-@click.option(
-    "--build-runner",
-    default="",
-    metavar="LABELS",
-    help="Runner that the workflow builds on, a label or a JSON list; a fork's verdict names it.",
-)
-@click.option(
-    "--to", type=PATH, required=True, metavar="REPORT", help="Folder to write the report to."
-)
-@click.option("--run-url", default="", metavar="URL", help="Address of the run, for the comment.")
-@artifact_option
 def join_report(
     to: Path, config: Path | None, pending: str, run_url: str, artifact: str, **given: Any
 ) -> int:
-    """Combine the build's verdict with the evidence of devices, and write the final report."""
     if to.exists() and not to.is_dir():
         msg = f"--to {to}: found no folder, expected one"
         raise InputError(msg)

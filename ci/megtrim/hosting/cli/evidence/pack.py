@@ -1,28 +1,18 @@
 """``megtrim ci evidence pack``: what a hosted build gives to device jobs."""
 
 import json
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import click
 
 from megtrim.core import stages
 from megtrim.core.chain.graph import PROFILE, tasks, trims_functions, with_dependencies
-from megtrim.core.chain.matrix import PER_JOB, entries
+from megtrim.core.chain.matrix import entries
 from megtrim.core.chain.session import Session
 from megtrim.core.checks.invocation import Options
 from megtrim.core.cli.echo import show
 from megtrim.core.cli.environment import open_processes
-from megtrim.core.cli.options import (
-    PATH,
-    base_options,
-    committed_option,
-    common,
-    quick_option,
-    to_option,
-)
 from megtrim.core.cli.session.setup import describe, open_session
 from megtrim.core.config.device import HOSTED_RUNNER
 from megtrim.core.evidence.evidence import EvidenceSet, JobPurpose, load_proofs
@@ -32,7 +22,6 @@ from megtrim.lab.jobs import pack as bundling
 from megtrim.libs.util.console import Console
 from megtrim.libs.util.errors import EXIT_PASS, InputError, worst_exit_code
 from megtrim.libs.util.files import sha256_file
-from megtrim.libs.util.limits import MOST_RESULTS
 from megtrim.libs.util.wording import count
 
 _ARTIFACTS = {
@@ -43,16 +32,6 @@ _ARTIFACTS = {
 }
 
 
-def proofs_option(command: Callable[..., Any]) -> Callable[..., Any]:
-    return click.option(
-        "--proofs",
-        type=PATH,
-        metavar="FILE",
-        help="Proofs of an earlier run; scenarios that they cover are not run again. The file "
-        "may be missing.",
-    )(command)
-
-
 def read_proofs(path: Path | None, console: Console) -> EvidenceSet:
     if path is not None and path.exists():
         return load_proofs(path)
@@ -61,65 +40,7 @@ def read_proofs(path: Path | None, console: Console) -> EvidenceSet:
     return EvidenceSet(entries=())
 
 
-@click.command(
-    epilog="""\b
-Examples:
-  megtrim ci evidence pack --committed --proofs proofs/evidence.json --to bundle
-  megtrim ci evidence pack --traces --to bundle
-  megtrim ci evidence pack --functions --evidence traces --to bundle
-  megtrim ci evidence pack --times --committed --per-job 5 --to bundle
-
-\b
-Outputs of the step:
-  bundle-sha256           digest of the bundle, which each job is to name
-  device, emulated        the jobs for devices on runners, and for emulators: a matrix as JSON
-  device-jobs, emulated-jobs
-                          how many they are
-  functions               true if functions are to be recorded once there are traces
-"""
-)
-@common
-@committed_option
-@quick_option
-@base_options
-@click.option(
-    "--traces",
-    "asked",
-    flag_value="traces",
-    help="Have all scenarios traced; if trim.base is plain, their functions recorded.",
-)
-@click.option(
-    "--functions",
-    "asked",
-    flag_value="functions",
-    help="Have the functions of all scenarios recorded.",
-)
-@click.option(
-    "--times", "asked", flag_value="times", help="Have times taken, as `perf` configures them."
-)
-@click.option(
-    "--evidence",
-    "traces",
-    type=PATH,
-    multiple=True,
-    metavar="DIR",
-    help="With --functions: evidence with the traces to build from; repeatable.",
-)
-@proofs_option
-@click.option(
-    "--per-job",
-    type=click.IntRange(1, MOST_RESULTS),
-    default=PER_JOB,
-    show_default=True,
-    help="Scenarios for each device job, or contests with --times.",
-)
-@to_option
 def pack(options: Options, asked: str | None, proofs: Path | None, per_job: int, to: Path) -> int:
-    """Write the bundle for device jobs: programs, models, inputs, and what to run.
-
-    Functions are recorded on a link that is built from traces: those of --evidence, or new ones
-    that are taken here.
-    """
     combines = asked == "times" and proofs is None
     if asked and not combines and (options.committed or options.quick or proofs is not None):
         others = "--proofs" if asked == "times" else "--committed, --quick or --proofs"

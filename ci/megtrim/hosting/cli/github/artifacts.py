@@ -4,12 +4,9 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
-import click
-
 from megtrim.core.chain.result_store import MANIFEST, code_digest
 from megtrim.core.cli.echo import show
 from megtrim.core.cli.environment import open_processes, read_cache_variables
-from megtrim.core.cli.options import PATH, config_path_option, examples, out_option, outputs
 from megtrim.core.config.config_id import id_of, infix_of, is_inside, split, suffix_of
 from megtrim.hosting.github.runner import write_output
 from megtrim.libs.util.errors import EXIT_PASS, InputError
@@ -28,25 +25,7 @@ _TOKEN = re.compile(r"(?<=\|)(bearer-token|header)=[^|\s]{1,2000}")
 """The step that copies does not get the password itself: it is recognised by its place."""
 
 
-@examples(
-    "megtrim ci github names",
-    "megtrim ci github names --config android/megtrim.yaml",
-    more=outputs(
-        file="the file of the configuration, without the toolchain of FILE#TOOLCHAIN",
-        suffix="what a name ends with, such as .android; empty for megtrim.yaml",
-        infix="what separates the parts of a name, such as .android. or -",
-        megtrim="digest of megtrim's own files, which names the results that it can use",
-        release="the file of a release, such as app-v1.2.3.tar.gz; empty if the run is for no tag",
-    ),
-)
-@click.command()
-@config_path_option()
 def names(config: str) -> int:
-    """Print how the names of this configuration differ from those of others in the repository.
-
-    Several configurations may be checked in one run: artifacts, branches and baselines follow
-    the path of each. The path alone is used: the file need not be there.
-    """
     if not is_inside(config):
         msg = f"--config: found {config}, expected a path from the top of the repository"
         raise InputError(msg, hint="name it without a leading / and without ..")
@@ -71,15 +50,7 @@ def _name_release(env: Mapping[str, str], config: str) -> str:
     return f"{named}{ARCHIVE_SUFFIX}"
 
 
-@examples("megtrim ci github logs --out megtrim-out --to logs")
-@click.command()
-@out_option("Folder of results.")
-@click.option("--to", type=PATH, required=True, help="Folder to copy to.")
 def logs(out: Path, to: Path) -> int:
-    """Copy the end of each failed build's log, for an artifact of the run.
-
-    Passwords of the compiler cache are removed.
-    """
     secrets = [value for value in read_cache_variables().values() if "@" in value or "|" in value]
     failed = [
         path

@@ -7,8 +7,6 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
-import click
-
 from megtrim.core import stages
 from megtrim.core.build_spec import Origin
 from megtrim.core.chain.filenames import SIZES_FILE
@@ -16,14 +14,6 @@ from megtrim.core.chain.graph import SIZE, Stage, tasks_up_to
 from megtrim.core.checks.invocation import Options
 from megtrim.core.cli.echo import open_console, show
 from megtrim.core.cli.environment import open_processes
-from megtrim.core.cli.options import (
-    common,
-    config_path_option,
-    examples,
-    needs_token,
-    out_option,
-    outputs,
-)
 from megtrim.core.cli.session.setup import describe, open_session
 from megtrim.core.config.scenarios import all_scenarios
 from megtrim.core.evidence.evidence import EVIDENCE_FILE
@@ -47,42 +37,7 @@ _LONGEST_REASON = 160
 _MOST_NAMED = 3
 
 
-@examples(
-    "megtrim ci github baseline find --out megtrim-out",
-    "megtrim ci github baseline compare --config project/megtrim.yaml --out megtrim-out",
-    "megtrim ci github baseline rebuild --config base/megtrim.yaml --out megtrim-out",
-)
-@click.group()
-def baseline() -> None:
-    """Find or rebuild the sizes that a change is compared with."""
-
-
-@examples(
-    "megtrim ci github baseline find --out megtrim-out --artifact megtrim-baseline",
-    more=outputs(
-        how="merge-base, last-known or none",
-        rebuild="the commit to build, if its sizes are not stored; otherwise empty",
-    )
-    + needs_token("actions: read, contents: read"),
-)
-@baseline.command("find")
-@out_option("Folder of results.")
-@config_path_option("proofs of others are refused")
-@click.option(
-    "--artifact",
-    default="megtrim-baseline",
-    show_default=True,
-    help="Name of the artifact that runs store.",
-)
-@click.option(
-    "--quick/--committed",
-    help="Look for sizes of quick trims, or of trims by the committed keep set.",
-)
 def find_baseline(out: Path, config: str, artifact: str, quick: bool) -> int:
-    """Download the sizes that the run of the merge base stored, or else the newest ones.
-
-    Only runs of this repository on the base branch count; what runs of forks stored is not used.
-    """
     console = open_console()
     env, event, api = open_job()
     found = find(api, event, config=config, artifact=artifact, now_s=time.time(), quick=quick)
@@ -95,21 +50,7 @@ def find_baseline(out: Path, config: str, artifact: str, quick: bool) -> int:
     return EXIT_PASS
 
 
-@examples(
-    "megtrim ci github baseline compare --config project/megtrim.yaml --out megtrim-out",
-    more=outputs(
-        rebuild="the commit to build, if its programs must be measured again; otherwise empty",
-    ),
-)
-@baseline.command("compare")
-@common
 def compare_conditions(options: Options) -> int:
-    """Say whether the sizes that `find` left can be compared in work and memory.
-
-    Those of another input, number of threads or emulator cannot. Build the commit, with `rebuild`,
-    and trim with `--base` and the same folder of results: its programs are then measured again
-    under the conditions of now. Nothing is built or run here.
-    """
     console = open_console()
     rebuilt = ""
     try:
@@ -135,19 +76,7 @@ def _list_others(options: Options) -> tuple[str, ...]:
     return list_under_other_conditions(keys, known.uses)
 
 
-@examples(
-    "megtrim ci github baseline rebuild --config base/megtrim.yaml --out megtrim-out",
-    more=outputs(how="rebuilt; if the build failed, as before: last-known or none"),
-)
-@baseline.command("rebuild")
-@common
 def rebuild_baseline(options: Options) -> int:
-    """Build the plain and the reduced variant of the merge base, and measure them.
-
-    The configuration is in a checkout of the commit that `find` printed. It is trimmed like the
-    sizes that `find` looked for: by its committed keep set, or quickly. If the build fails, the
-    sizes that `find` downloaded are kept, with the reason.
-    """
     folder = options.out / FOLDER
     base = _read_base(folder / WANTED_FILE)
     known = load_sizes(folder / SIZES_FILE, shown=SIZES_FILE)

@@ -49,7 +49,7 @@ def read_tag(event: Event) -> str:
 
 def read_runs(history: Path) -> tuple[HistoryRun, ...]:
     from megtrim.core.cli.clock import read_now
-    from megtrim.core.cli.history_options import warn_unreadable
+    from megtrim.core.cli.history_selector import warn_unreadable
     from megtrim.libs.history.folder import read_folder
     from megtrim.times.nights.history import RUN_FILES
 

@@ -8,12 +8,9 @@ from collections.abc import Collection
 from dataclasses import replace
 from pathlib import Path
 
-import click
-
 from megtrim.core.chain.filenames import VERDICT_FILE
 from megtrim.core.checks.invocation import REPORT_ARTIFACT
 from megtrim.core.cli.echo import open_console
-from megtrim.core.cli.options import config_path_option, examples, needs_token, to_option
 from megtrim.core.cli.session.job_summary import read_page
 from megtrim.core.cli.session.origin import read_event_origin
 from megtrim.core.config.config_id import choose, suffix_of
@@ -36,31 +33,7 @@ _MOST_PULL_REQUESTS = 3000
 _OF_A_FORK = "A fork decides what its run reports: look at what it changes in `.github`, too."
 
 
-@examples(
-    "megtrim ci github publish-fork --to reports",
-    "megtrim ci github publish-fork --config android/megtrim.yaml "
-    "--workflow megtrim.android.yml --to reports",
-    more=needs_token("actions: read, pull-requests: write"),
-)
-@click.command("publish-fork")
-@config_path_option("each has its own comment")
-@click.option(
-    "--workflow",
-    default="megtrim.yml",
-    show_default=True,
-    metavar="FILE.yml",
-    help="Workflow with the size check.",
-)
-@click.option(
-    "--toolchains", default="", help="Names of the toolchains, if the file has several, by spaces."
-)
-@to_option
 def publish_fork(config: str, workflow: str, toolchains: str, to: Path) -> int:
-    """Comment on the pull request of a fork with the report of its run, which has ended.
-
-    The event is a workflow_run; pull request and commit are GitHub's answers. Of the run's
-    artifact, verdict.json and ending.json are read as data. What cannot be shown is a warning.
-    """
     env, event, api = open_job()
     try:
         pull = _find_pull_request(api, event, workflow)

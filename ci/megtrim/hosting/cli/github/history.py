@@ -5,21 +5,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
 
-import click
-
 from megtrim.core.build_spec import Variant
 from megtrim.core.chain.filenames import SIZES_FILE, VERDICT_FILE
 from megtrim.core.cli.clock import read_now
 from megtrim.core.cli.echo import open_console, show, show_command
 from megtrim.core.cli.environment import open_processes
-from megtrim.core.cli.options import (
-    PATH,
-    artifact_option,
-    config_path_option,
-    examples,
-    needs_token,
-    outputs,
-)
 from megtrim.core.config.units import WORK
 from megtrim.core.size.baseline import load_sizes
 from megtrim.core.size.budgets import Baseline
@@ -73,25 +63,6 @@ _MOST_RUNS = 200
 _COMMIT_DIGITS = 12
 _MOST_BASES = 10
 _LONGEST_BRANCH = 80
-_history_option = click.option(
-    "--history",
-    type=PATH,
-    default=Path("history"),
-    show_default=True,
-    help="Folder of the history; it may be missing.",
-)
-_branch_option = click.option(
-    "--branch", default="perf-history", show_default=True, help="Branch of the history."
-)
-_repository_option = click.option(
-    "--repository",
-    type=PATH,
-    default=Path(),
-    help="Any checkout, for git to keep objects in. [default: the current folder]",
-)
-_base_option = click.option(
-    "--base", "base_commit", default="", help="Commit that it was compared with."
-)
 _WORDS = {
     IssueState.REGRESSED: "updated",
     IssueState.FIXED: "closed: repaired",
@@ -99,31 +70,7 @@ _WORDS = {
 }
 
 
-@examples(
-    "megtrim ci github history add report --history history",
-    "megtrim ci github history push report --branch perf-history --repository kit",
-)
-@click.group()
-def history() -> None:
-    """Add a night or the sizes of a commit to the history, and the history to a night's report."""
-
-
-@examples(
-    "megtrim ci github history add report --history history",
-    more=needs_token("actions: read, contents: read"),
-)
-@history.command()
-@click.argument("report", type=PATH)
-@_history_option
-@_base_option
-@artifact_option
 def add(report: Path, history: Path, base_commit: str, artifact: str) -> int:
-    """Write the runs of a night next to its REPORT, and the history into it.
-
-    Counted work of the plain program is compared with that in the artifact of the base's own night.
-
-    A run has the time at which the workflow was started: a repeated job writes the same file.
-    """
     verdict = read_verdict(report)
     if verdict.performance is None:
         show("no times were measured: nothing joins the history")
@@ -169,20 +116,7 @@ def _compare_work(
             yield compare_work(row, known, former, of_base.sha[:_COMMIT_DIGITS])
 
 
-@examples(
-    "megtrim ci github history push report --branch perf-history --repository kit",
-    more=needs_token("contents: write"),
-)
-@history.command()
-@click.argument("report", type=PATH)
-@_branch_option
-@_repository_option
 def push(report: Path, branch: str, repository: Path) -> int:
-    """Append the runs of REPORT to the history's branch of this run's repository.
-
-    Many jobs may append at once, and a repeated job changes nothing. Nothing is checked out, and
-    the token is in no file and on no command line.
-    """
     paths = sorted((report / RUNS_FOLDER).glob("*.json"))
     if len(paths) > _MOST_RUNS:
         msg = f"{report / RUNS_FOLDER}: found {len(paths)} runs, expected at most {_MOST_RUNS}"
@@ -199,21 +133,7 @@ def push(report: Path, branch: str, repository: Path) -> int:
     return EXIT_PASS
 
 
-@examples(
-    "megtrim ci github history push-sizes baseline --branch perf-history --repository kit",
-    more=needs_token("contents: write"),
-)
-@history.command()
-@click.argument("baseline", type=PATH)
-@config_path_option("sizes of others are refused")
-@_branch_option
-@_repository_option
 def push_sizes(baseline: Path, config: str, branch: str, repository: Path) -> int:
-    """Append the sizes in BASELINE to the history's branch of this run's repository.
-
-    BASELINE is a folder with the sizes.json that this run stored, at any depth. If it stored none,
-    or they have no place in a history, that is said, and the history stays as it is.
-    """
     processes = open_processes()
     event = read_event(processes.env)
     expect_default_branch(event)
@@ -263,24 +183,7 @@ def _append(
     return commit
 
 
-@examples(
-    "megtrim ci github base --history history",
-    more=outputs(
-        commit="what this night is compared with; empty: there is nothing earlier",
-        name="what reports call it",
-    )
-    + needs_token("contents: read, issues: read"),
-)
-@click.command()
-@config_path_option("each has its own issues")
-@_history_option
 def base(config: str, history: Path) -> int:
-    """Print the commit that a night of performance is compared with.
-
-    It is the last commit that was measured. While the issue of a regression is open it stays the
-    one before that, so that the regression is seen until it is repaired or accepted. What is no
-    ancestor of the default branch's head is no base, whatever history and issues say.
-    """
     env, event, api = open_job()
     known = _read_known(IssueTracker(api, event.repository, label=LABEL).list_own())
     found = list_bases(known, read_runs(history), config=config, head=event.head_sha)
@@ -305,27 +208,9 @@ def _choose_ancestor(api: Api, event: Event, commits: tuple[str, ...]) -> str:
     return ""
 
 
-@examples(
-    "megtrim ci github regression-issues report --base 1a2b3c4... --history history",
-    more=needs_token("issues: write"),
-)
-@click.command("regression-issues")
-@click.argument("report", type=PATH)
-@config_path_option("each has its own issues")
-@_history_option
-@_base_option
-@artifact_option
-@click.option("--dry-run", is_flag=True, help="Print what would be done, and do nothing.")
 def regression_issues(
     report: Path, config: str, history: Path, base_commit: str, artifact: str, dry_run: bool
 ) -> int:
-    """Open, update and close an issue for each scenario that got slower, or is not measured.
-
-    REPORT is a folder with the verdict.json of a night. Only what was measured and decided opens
-    or closes an issue about slowness; a scenario without a time for 7 days has one of its own.
-    Running it again changes nothing. An issue that a person closed is not opened again for the
-    same rows and the same base.
-    """
     console = open_console()
     env = open_processes().env
     event = read_event(env)

@@ -2,11 +2,8 @@
 
 from pathlib import Path
 
-import click
-
 from megtrim.core.cli.echo import open_console, show
 from megtrim.core.cli.environment import open_processes
-from megtrim.core.cli.options import PATH, config_option, examples, outputs
 from megtrim.core.config.load import load_config
 from megtrim.hosting.github.runner import write_output
 from megtrim.libs.util.errors import EXIT_PASS, InputError
@@ -15,42 +12,7 @@ from megtrim.places.compile.images import docker as images
 from megtrim.places.compile.images.docker import DockerClient, expect_fixed, is_fixed
 
 
-@examples(
-    'megtrim ci github image --config megtrim.yaml --image "$IMAGE" --recipe "$RECIPE" '
-    "--kept image",
-    "megtrim ci github image --recipe android-arm64 --kept image",
-    more=outputs(
-        image="value for MEGTRIM_IMAGE; empty: use the configured image",
-        made="true if the image of a recipe was built now and should be kept",
-    ),
-)
-@click.command()
-@config_option
-@click.option(
-    "--image",
-    default="",
-    metavar="NAME@sha256:DIGEST",
-    help="Image to use instead of the configured one.",
-)
-@click.option(
-    "--recipe",
-    default="",
-    metavar="NAME",
-    help="Build the image by this recipe of the kit instead.",
-)
-@click.option(
-    "--kept",
-    "folder",
-    type=PATH,
-    default=Path("image"),
-    show_default=True,
-    help="Folder that keeps the image of a recipe between jobs.",
-)
 def image(config: Path, image: str, recipe: str, folder: Path) -> int:
-    """Get the image with the toolchain: pull it by digest, or build it by a recipe.
-
-    If neither the options nor the configuration name an image, nothing is done.
-    """
     if image and recipe:
         msg = "an image and a recipe: found both, expected one of them"
         raise InputError(msg)

@@ -4,14 +4,12 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 
-import click
-
 from megtrim.core.checks.invocation import Invocation
+from megtrim.core.checks.statuses import PendingReason
 from megtrim.core.cli.echo import open_console, show, show_command
 from megtrim.core.cli.environment import open_processes
-from megtrim.core.cli.options import PATH, config_path_option, examples, needs_token, outputs
 from megtrim.core.config.config_id import id_of
-from megtrim.core.evidence.evidence import PendingReason, expect_configuration
+from megtrim.core.evidence.evidence import expect_configuration
 from megtrim.core.keep.keepset import KeepSet
 from megtrim.core.keep.keepset_files import dump_folder, parse_folder, read_folder
 from megtrim.core.report.keepset_diff import Proposal, body
@@ -51,55 +49,7 @@ _BY_HAND = (
 )
 
 
-def _count(_context: click.Context, _option: click.Parameter, value: str) -> int:
-    """Read a number that a workflow leaves empty if the previous job failed."""
-    if not value.strip():
-        return 0
-    if not (value.isascii() and value.isdigit() and len(value) < 6):
-        msg = f"found {value[:40]!r}, expected how many jobs there are"
-        raise click.BadParameter(msg)
-    return int(value)
-
-
-_jobs_option = click.option(
-    "--jobs", callback=_count, required=True, metavar="N", help="Number of device jobs."
-)
-
-
-@examples(
-    "megtrim ci github wait --jobs 3 --pickup 10 --run 60",
-    "megtrim ci github wait --jobs 1 --config android/megtrim.yaml",
-    more=outputs(
-        pending="empty (all ended), no-runner (no runner took some), approval (a reviewer\n"
-        "           must approve some), or late (some still run)",
-    )
-    + needs_token("actions: read"),
-)
-@click.command()
-@_jobs_option
-@click.option(
-    "--pickup",
-    type=click.FloatRange(0, 1440),
-    default=10,
-    show_default=True,
-    metavar="MINUTES",
-    help="Longest that a job may wait for a runner.",
-)
-@click.option(
-    "--run",
-    "run_minutes",
-    type=click.FloatRange(0, 1440),
-    default=60,
-    show_default=True,
-    metavar="MINUTES",
-    help="Longest that all jobs together may take.",
-)
-@config_path_option("jobs of others are not waited for")
 def wait(jobs: int, pickup: float, run_minutes: float, config: str) -> int:
-    """Wait for this run's device jobs, up to the timeouts.
-
-    Always exits with 0; a job whose state GitHub does not report counts as late.
-    """
     console = open_console()
     limits = PollingLimits(
         jobs=jobs, pickup_s=60 * pickup, run_s=60 * run_minutes, config_id=id_of(config)
@@ -143,14 +93,7 @@ _ENVIRONMENT: Mapping[bool | None, str] = {
 }
 
 
-@examples("megtrim ci github environment --jobs 1", more=needs_token("actions: read"))
-@click.command()
-@_jobs_option
 def environment(jobs: int) -> int:
-    """Warn while the environment of the device jobs protects nothing.
-
-    Always exits with 0. In a public repository, a token without `actions: read` is enough.
-    """
     if not jobs:
         show("there are no device jobs")
         return EXIT_PASS
@@ -164,60 +107,6 @@ def environment(jobs: int) -> int:
     return EXIT_PASS
 
 
-@click.command(
-    epilog="""\b
-Examples:
-  megtrim ci github propose --project project --keep-set project/megtrim/keepset \\
-      --report megtrim-out/final --workflow megtrim.yml
-  megtrim ci github propose --keep-set megtrim/keepset --report report --token-starts-checks
-
-\b
-Outputs of the step:
-  outcome       unchanged, opened, updated or current
-  pull-request  its number, or empty
-
-From the environment: GITHUB_EVENT_PATH and the runner's other variables, and GITHUB_TOKEN,
-which needs `permissions: contents: write, pull-requests: write`, and `actions: write` to start
-checks.
-"""
-)
-@click.option("--keep-set", type=PATH, required=True, help="Folder of the new keep set.")
-@click.option(
-    "--report",
-    type=PATH,
-    required=True,
-    help="Folder with the verdict.json of a trim with that keep set.",
-)
-@click.option(
-    "--config",
-    "-c",
-    type=PATH,
-    help="The configuration that names the keep set: the report of another one is refused.",
-)
-@click.option(
-    "--project",
-    type=PATH,
-    default=Path(),
-    show_default=True,
-    help="Checkout that holds the keep set.",
-)
-@click.option(
-    "--branch",
-    default="megtrim/keepset",
-    show_default=True,
-    help="Branch to propose on; -BASE is added if the base is not the default branch.",
-)
-@click.option("--base", default="", help="Branch to propose to. Default: the branch of this run.")
-@click.option(
-    "--workflow",
-    default="",
-    metavar="FILE.yml",
-    help="Workflow with the size check, to start on the branch.",
-)
-@click.option(
-    "--token-starts-checks/--start-checks",
-    help="Pull requests that GITHUB_TOKEN opens start checks, as it is not the job's own; or not.",
-)
 def propose(
     keep_set: Path,
     report: Path,
@@ -228,10 +117,6 @@ def propose(
     workflow: str,
     token_starts_checks: bool,
 ) -> int:
-    """Open or update a pull request with a new keep set, if it differs from the committed one.
-
-    Running it again changes nothing. A pull request that is no longer needed stays open.
-    """
     console = open_console()
     env, event, api = open_job()
     proposer = PullRequestProposer(api, event.repository)

@@ -9,14 +9,11 @@ from dataclasses import replace
 from pathlib import Path, PurePosixPath
 from typing import TypeVar
 
-import click
-
 from megtrim.core.build_spec import Origin
 from megtrim.core.checks.invocation import REPORT_ARTIFACT
 from megtrim.core.checks.statuses import exit_code
 from megtrim.core.cli.echo import open_console, show, show_command
 from megtrim.core.cli.environment import open_processes
-from megtrim.core.cli.options import PATH, artifact_option, config_path_option, examples, outputs
 from megtrim.core.cli.session.job_summary import COMMENT_FILE, confirm_origin, read_page
 from megtrim.core.cli.session.origin import read_event_origin
 from megtrim.core.config.config_id import choose, is_inside, split, suffix_of
@@ -71,53 +68,10 @@ class _Problems:
         return block("\n".join(self._lines), limit=10_000) if self._lines else ""
 
 
-def _number(_context: click.Context, _option: click.Parameter, value: str) -> int | None:
-    if not value.strip():
-        return None
-    number = int(value) if value.isascii() and value.isdigit() and len(value) < 16 else 0
-    if number < 1:
-        msg = f"found {value[:40]!r}, expected the number of a pull request"
-        raise click.BadParameter(msg)
-    return number
-
-
-@examples(
-    "megtrim ci github publish megtrim-out/final",
-    "megtrim ci github publish report --config trim/megtrim.yaml --artifact megtrim-report",
-    "megtrim ci github publish report --pull-request 17",
-)
-@click.command()
-@click.argument("report", type=PATH)
-@config_path_option("each has its own comment")
-@click.option(
-    "--pull-request",
-    default="",
-    metavar="N",
-    callback=_number,
-    help="Comment on N if the event names no pull request and N is at this run's commit.",
-)
-@artifact_option
-@click.option(
-    "--annotated",
-    type=PATH,
-    metavar="DIR",
-    help="Report of this run that was published before: what it annotated is not annotated again.",
-)
-@click.option(
-    "--comment/--no-comment", "comments", default=True, help="Write the comment.", show_default=True
-)
 def publish(
     report: Path, config: str, pull_request: int | None, artifact: str, annotated: Path | None,
     comments: bool,
 ) -> int:  # fmt: skip
-    """Publish REPORT as job summary, annotations and a comment on the pull request.
-
-    REPORT is a folder with a verdict.json, or with the ending.json of a run without a verdict.
-    Publishing never changes a verdict: a failure is a warning.
-
-    To comment, the job needs `permissions: pull-requests: write`. The token comes from
-    GITHUB_TOKEN, the event and the summary from the runner's variables.
-    """
     env = open_processes().env
     problems = _Problems(open_console())
     event = problems.attempt(lambda: read_event(env))
@@ -173,29 +127,7 @@ def write_comment(api: Api, event: Event, number: int, config: str, text: str) -
     show(f"comment on pull request {number}: {outcome}")
 
 
-@examples(
-    'megtrim ci github toolchains reports --names "android-arm64 linux-x86-64" --to report',
-    more=outputs(
-        verdict="the worst of all: pass, unverified, inconclusive, fail; error: one has none",
-    ),
-)
-@click.command()
-@click.argument("reports", type=PATH)
-@config_path_option("it names the toolchains")
-@click.option("--names", required=True, help="Names of the toolchains, separated by spaces.")
-@click.option(
-    "--to",
-    "folder",
-    type=PATH,
-    required=True,
-    help="Folder that gets the comment, for `megtrim ci github publish`.",
-)
 def toolchains(reports: Path, config: str, names: str, folder: Path) -> int:
-    """Join the reports of all toolchains of a file, and exit with the worst of their statuses.
-
-    REPORTS is a folder with the artifact of each report in a folder of its name, or with the files
-    of a single one. One that is missing is a failure: nothing is known of that toolchain.
-    """
     if not names.split():
         msg = "--names: found nothing, expected names of toolchains"
         raise InputError(msg, hint="name them as the file does, separated by spaces")

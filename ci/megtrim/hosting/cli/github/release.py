@@ -4,10 +4,7 @@ import hashlib
 from collections.abc import Mapping
 from pathlib import Path
 
-import click
-
 from megtrim.core.cli.echo import show
-from megtrim.core.cli.options import PATH, examples, needs_token, outputs
 from megtrim.core.keep.keepset_files import parse_keep_set
 from megtrim.hosting.cli.github.client import open_job, read_tag
 from megtrim.hosting.github.releases import ReleasePublisher, WantedRelease
@@ -34,19 +31,7 @@ _MOST_NOTES_BYTES = 120_000
 """GitHub takes a text of 125,000 characters."""
 
 
-@examples(
-    "megtrim ci github release vision-app-v1.4.0.tar.gz",
-    more=outputs(url="the page of the release", sha256="of its SHA256SUMS, by which it is verified")
-    + needs_token("contents: write"),
-)
-@click.command()
-@click.argument("archive", type=PATH)
 def release(archive: Path) -> int:
-    """Publish a release, ARCHIVE, under the tag that this run is for.
-
-    It is published with all of its files or not at all. Run again, it mends what an earlier
-    attempt left; a release that is there with other files is refused, and so is a tag that moved.
-    """
     env, event, api = open_job()
     tag = read_tag(event)
     publisher = ReleasePublisher(api, event.repository)
@@ -94,25 +79,7 @@ def _describe(tag: str, contents: bytes, keep: bytes) -> DescribedRelease:
     )
 
 
-@examples(
-    "megtrim ci github release-files dist --notes notes.md",
-    more=outputs(url="the page of the release") + needs_token("contents: write"),
-)
-@click.command("release-files")
-@click.argument("folder", type=PATH)
-@click.option(
-    "--notes",
-    type=PATH,
-    required=True,
-    help="Markdown for the page of the release. It is not published as a file.",
-)
 def release_files(folder: Path, notes: Path) -> int:
-    """Publish the files of FOLDER, under the tag that this run is for.
-
-    FOLDER has a SHA256SUMS that names each of the others. They are published all or not at all. Run
-    again, it mends what an earlier attempt left; a release that is there with other files is
-    refused, and so is a tag that moved.
-    """
     env, event, api = open_job()
     tag = read_tag(event)
     text = read_text(notes, most_bytes=_MOST_NOTES_BYTES, expected="the notes of a release")

@@ -28,7 +28,6 @@ from megtrim.places.devices.device import (
     MachineId,
     Timeouts,
     make_too_large_error,
-    sort_printable_names,
 )
 from megtrim.places.devices.remote import crash_reports
 from megtrim.places.devices.remote.scripts import (
@@ -65,6 +64,7 @@ from megtrim.places.devices.remote.transport import (
     watch_machine,
 )
 from megtrim.places.devices.remote.tuning import Tuning, parse_cpus, tune_machine
+from megtrim.places.devices.written import Entry, WrittenKind, list_files
 
 _NAME = re.compile(r"(?!-)[A-Za-z0-9_.+@=,-]{1,120}(?:/[A-Za-z0-9_.+@=,-]{1,120}){0,8}", re.ASCII)
 _ATTEMPTS = 2
@@ -291,6 +291,7 @@ class RemoteDirectory(RunFiles):
         self._reading = reading
         self._local = local
         self._made: dict[str, RemoteFile] = {}
+        self._others: tuple[Entry, ...] = ()
         self.quiet = False
         """Whether nothing of ours runs there, according to the end of the last run."""
 
@@ -367,6 +368,7 @@ class RemoteDirectory(RunFiles):
         if watch.was_full or ended.free_kb is None or ended.free_kb < FULL_BELOW_KB:
             raise make_no_space_error(self._link.label, step)
         self._made = ended.made
+        self._others = ended.others
         self._reading = after
         self.quiet = True
         conditions = Conditions(before=tuning.before, after=after, unmet=tuning.unmet)
@@ -429,9 +431,16 @@ class RemoteDirectory(RunFiles):
         return data
 
     def names(self, folder: str) -> tuple[str, ...]:
-        inside = re.compile(re.escape(folder) + r"/([^/]+)")
-        matches = map(inside.fullmatch, self._made)
-        return sort_printable_names(folder, (match[1] for match in matches if match))
+        inside = f"{folder}/"
+        files = (Entry(path=name, kind=WrittenKind.FILE) for name in self._made)
+        return list_files(
+            folder,
+            (
+                replace(entry, path=entry.path.removeprefix(inside))
+                for entry in (*files, *self._others)
+                if entry.path.startswith(inside)
+            ),
+        )
 
 
 class RemoteMachine:

@@ -8,6 +8,7 @@ call, because on a phone each call is slow. A line that starts with ``megtrim`` 
 """
 
 import re
+import stat
 from collections.abc import Callable, Mapping
 
 from megtrim.libs.util.value import Value
@@ -16,9 +17,12 @@ from megtrim.places.devices.device import LARGEST_FETCHED_BYTES
 from megtrim.places.devices.remote.telemetry import READING_SCRIPT
 from megtrim.places.devices.remote.transport import SPACE_SCRIPT
 from megtrim.places.devices.remote.tuning import RESTORE_SCRIPT
+from megtrim.places.devices.written import DEEPEST, Entry, WrittenKind
 
 _LINE = re.compile(r"^megtrim (\w+)=(.*)$", re.MULTILINE)
 _SIZE = re.compile(r"^megtrim size=(\d{1,15}) \./(.+)$", re.MULTILINE)
+_OTHER = re.compile(r"^megtrim mode=([0-9a-f]{1,8}) \./(.+)$", re.MULTILINE)
+_BROKEN = re.compile(r"^megtrim broken=\./(.*)$", re.MULTILINE)
 _DIGEST = re.compile(r"^(\\?)([0-9a-f]{40}|[0-9a-f]{64})  (.+)$", re.MULTILINE)
 _ESCAPED = re.compile(r"\\([\\r])")
 _CACHED = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
@@ -52,6 +56,8 @@ class ExitReport(Value):
     wall_s: float | None
     other_load: float | None
     made: dict[str, RemoteFile]
+    others: tuple[Entry, ...]
+    """What else it left: folders, links, and whatever has a line break in its path."""
     free_kb: int | None
 
 
@@ -92,6 +98,19 @@ def parse_files(text: str) -> dict[str, RemoteFile] | None:
     }
 
 
+def parse_others(text: str) -> tuple[Entry, ...]:
+    modes = _OTHER.findall(text)
+    known = [Entry(path=path, kind=_tell_kind(int(mode, 16))) for mode, path in modes]
+    broken = [Entry(path=f"{start}\n", kind=WrittenKind.FILE) for start in _BROKEN.findall(text)]
+    return (*known, *broken)
+
+
+def _tell_kind(mode: int) -> WrittenKind:
+    if stat.S_ISDIR(mode):
+        return WrittenKind.FOLDER
+    return WrittenKind.LINK if stat.S_ISLNK(mode) else WrittenKind.OTHER
+
+
 def parse_exit(text: str) -> ExitReport | None:
     fields = dict(_LINE.findall(text))
     made = parse_files(text)
@@ -112,6 +131,7 @@ def parse_exit(text: str) -> ExitReport | None:
         wall_s=wall_s,
         other_load=_find_other_load(fields),
         made=made,
+        others=parse_others(text),
         free_kb=int(free) if _NUMBER.fullmatch(free) else None,
     )
 
@@ -247,11 +267,19 @@ NAME``, ``look - PATH``. Prints the digest of every copy, in order. Names must h
 characters.
 """
 
+_TOO_DEEP = f"./{'*/' * (DEEPEST + 2)}*"
+"""In a folder of outputs, of which the path would be too long for some programs."""
+
 _SURVEY = f"""\
 survey() {{
-  find . -type f ! -path '*
+  find . '(' ! -path '{_TOO_DEEP}' -o -prune ')' -type f ! -path '*
 *' "$@" -exec stat -c 'megtrim size=%s %n' '{{}}' + || return
-  find . -type f ! -path '*
+  find . '(' ! -path '{_TOO_DEEP}' -o -prune ')' ! -type f ! -path '*
+*' "$@" -exec stat -c 'megtrim mode=%f %n' '{{}}' + || return
+  find . '(' ! -path '{_TOO_DEEP}' -o -prune ')' -path '*
+*' "$@" -prune -exec sh -c 'for path do printf "megtrim broken=%s\\n" "${{path%%
+*}}"; done' sh '{{}}' + || return
+  find . '(' ! -path '{_TOO_DEEP}' -o -prune ')' -type f ! -path '*
 *' "$@" -size -{LARGEST_FETCHED_BYTES + 1}c -exec "$sum" '{{}}' +
 }}
 """

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from megtrim.core.build_spec import Origin
+from megtrim.core.cli.options import each_toolchain
 from megtrim.core.cli.session import starter
-from megtrim.core.cli.session.each_toolchain import each_toolchain
 from megtrim.core.cli.session.job_summary import SummaryPage, read_page
 from megtrim.core.cli.session.origin import is_in_git, read_event_origin, read_origin
 from megtrim.core.cli.session.starter import find_missing, plan_starter, write_files

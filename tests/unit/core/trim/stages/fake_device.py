@@ -10,7 +10,7 @@ they are asked for).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,6 +19,7 @@ from megtrim.core.functions import probes, qemu_log
 from megtrim.libs.programs.exit_status import ProgramRun
 from megtrim.libs.programs.telemetry import Conditions, Reading
 from megtrim.libs.util.errors import InfrastructureFailure
+from megtrim.places.devices.written import Entry, WrittenKind, list_files
 from unit.core.trim.stages.support import floats, trace
 
 
@@ -161,9 +162,14 @@ class FakeDirectory:
         return self.left.get(name)
 
     def names(self, folder: str) -> tuple[str, ...]:
-        start = f"{folder}/"
-        found = (name.removeprefix(start) for name in self.left if name.startswith(start))
-        return tuple(sorted(name for name in found if name))
+        return list_files(folder, list_entries(folder, self.left))
+
+
+def list_entries(folder: str, left: Iterable[str]) -> Iterator[Entry]:
+    start = f"{folder}/"
+    for name in left:
+        if name.startswith(start):
+            yield Entry(path=name.removeprefix(start), kind=WrittenKind.FILE)
 
 
 GOOD = "output o 1 2 3\n"

@@ -20,6 +20,7 @@ from megtrim.places.devices.remote.scripts import (
     parse_digests,
     parse_exit,
     parse_files,
+    parse_others,
     parse_setup,
 )
 from megtrim.places.devices.remote.transport import (
@@ -37,6 +38,7 @@ from megtrim.places.devices.remote.transport import (
     unframe_outcome,
     watch_machine,
 )
+from megtrim.places.devices.written import Entry, WrittenKind
 from support.clock import until
 from unit.places.devices.links import FolderLink, losing
 from unit.places.devices.machines import make_spec
@@ -314,6 +316,28 @@ def test_a_survey_that_lost_a_line_is_none(line: int) -> None:
     assert parse_files("".join(lines)) is None
 
 
+def test_what_else_was_left() -> None:
+    text = "".join(
+        f"megtrim {line}\n"
+        for line in (
+            "mode=41ed .",
+            "mode=41ed ./out",
+            "mode=a1ff ./out/a b",
+            "mode=11a4 ./out/p",
+            "mode=8124 ./out/odd",
+            "mode=xyz ./out/q",
+            "broken=./out/new",
+        )
+    )
+    assert parse_others(text) == (
+        Entry(path="out", kind=WrittenKind.FOLDER),
+        Entry(path="out/a b", kind=WrittenKind.LINK),
+        Entry(path="out/p", kind=WrittenKind.OTHER),
+        Entry(path="out/odd", kind=WrittenKind.OTHER),
+        Entry(path="out/new\n", kind=WrittenKind.FILE),
+    )
+
+
 def test_how_a_run_ended() -> None:
     assert parse_exit(ENDED + MADE + "megtrim free=9\n") == ExitReport(
         rc=133,
@@ -322,6 +346,7 @@ def test_how_a_run_ended() -> None:
         wall_s=1.25,
         other_load=None,
         made=parse_files(MADE) or {},
+        others=(),
         free_kb=9,
     )
 
@@ -329,7 +354,7 @@ def test_how_a_run_ended() -> None:
 def test_a_run_that_was_too_slow_on_a_machine_that_reports_little() -> None:
     reported = "megtrim rc=137\nmegtrim late=yes\nmegtrim began=\nmegtrim surveyed=yes\n"
     assert parse_exit(reported) == ExitReport(
-        rc=137, late=True, pid=None, wall_s=None, other_load=None, made={}, free_kb=None
+        rc=137, late=True, pid=None, wall_s=None, other_load=None, made={}, others=(), free_kb=None
     )
 
 
