@@ -215,7 +215,7 @@ def test_the_command_line_gives_both_answers(trims: tuple[Shipped, Shipped]) -> 
     facts = json.loads(of_release.stdout)
     assert (facts["crash"], facts["certain"]) == ("trimming left it out", True)
     assert len(facts["candidates"]) == 1
-    label = "to be sure, with the arguments and inputs that the field used"
+    label = "to be sure, run this with the arguments and inputs of your user"
     ended = run_megtrim(*shlex.split(json.loads(asked.stdout)[label])[1:], cwd=folder)
     assert ended.rc == 0, ended.stderr
 

@@ -269,11 +269,16 @@ def _lines(facts: dict[str, Any], indent: str = "") -> Iterator[str]:
             yield f"{indent}{label}"
             yield from _lines(value, indent + "  ")
         elif isinstance(value, list | tuple):
-            more = f" (the first {_LISTED})" if len(value) > _LISTED else ""
-            yield f"{indent}{label}: {len(value)}{more}"
+            yield f"{indent}{label}{_say_length(label, len(value))}"
             yield from (f"{indent}  {item}" for item in value[:_LISTED])
         elif value != "":
             yield f"{indent}{label}: {value}"
+
+
+def _say_length(label: str, length: int) -> str:
+    if length > _LISTED:
+        return f": {length} (the first {_LISTED})"
+    return f" ({length} lines):" if label in _OF_LINES else f": {length}"
 
 
 _HEADLINES = {
@@ -284,9 +289,13 @@ _HEADLINES = {
 }
 _DOUBTFUL = {
     CrashCause.CANDIDATES: "trimming may have left out one of the candidates",
-    CrashCause.NOT_TRIMMING: "no sign of trimming, which is not ruled out",
+    CrashCause.NOT_TRIMMING: "no sign that trimming is at fault, but it cannot be ruled out",
 }
-_TO_BE_SURE = "to be sure, with the arguments and inputs that the field used"
+_TO_BE_SURE = "to be sure, run this with the arguments and inputs of your user"
+_TO_ADD = "a scenario to add"
+_TO_KEEP = "or lines that keep it"
+_OF_LINES = frozenset({_TO_ADD, _TO_KEEP})
+"""Facts whose items are the lines of one text, and are no things to count."""
 
 
 def _explain_crash(report: CrashReport, options: Options) -> dict[str, Any]:
@@ -330,9 +339,9 @@ def _render(
         facts["nearest scenario"] = record.id
         where = _TO_BE_SURE if invocation else f"in its project, {_TO_BE_SURE}"
         facts[where] = _command(record, invocation or Invocation(), config)
-        facts["a scenario to add"] = list(scenario_lines(record))
+        facts[_TO_ADD] = list(scenario_lines(record))
     if lines := keep_lines(finding):
-        facts["or lines that keep it"] = list(lines)
+        facts[_TO_KEEP] = list(lines)
     return facts
 
 

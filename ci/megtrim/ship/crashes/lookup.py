@@ -345,6 +345,6 @@ def scenario_lines(record: ScenarioRecord) -> tuple[str, ...]:
     arguments = ", ".join(map(json.dumps, record.arguments))
     inputs = (f"{name}: FILE" for name, _ in record.inputs)
     return (
-        f"# a scenario of {model}, with the arguments and inputs that the field used",
+        f"# a scenario of {model}, with the arguments and inputs of your user",
         f"- {{name: field, args: [{arguments}], inputs: {{{', '.join(inputs)}}}}}",
     )

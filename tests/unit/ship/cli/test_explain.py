@@ -102,7 +102,7 @@ def test_explain_does_not_know_everything(project: Shell) -> None:
     assert "there is no keep set at" in no_keep_set.err
 
 
-TO_BE_SURE = "to be sure, with the arguments and inputs that the field used"
+TO_BE_SURE = "to be sure, run this with the arguments and inputs of your user"
 
 
 @pytest.fixture
@@ -132,10 +132,10 @@ def test_a_certain_name_and_what_to_do(crashed: Shell) -> None:
         "  the function first()",
         "nearest scenario: m/s@any",
         f"{TO_BE_SURE}: megtrim probe --config megtrim.yaml m -- --cpu",
-        "a scenario to add: 2",
-        "  # a scenario of m, with the arguments and inputs that the field used",
+        "a scenario to add (2 lines):",
+        "  # a scenario of m, with the arguments and inputs of your user",
         '  - {name: field, args: ["--cpu"], inputs: {}}',
-        "or lines that keep it: 3",
+        "or lines that keep it (3 lines):",
         "  trim:",
         "    keep:",
         '      - "first()"',
@@ -174,7 +174,7 @@ NO_ID = {"why it is not certain": ["the report has no build id: it may be of ano
             ("--address", hex(STAYS)),
             b"",
             {
-                "crash": "no sign of trimming, which is not ruled out",
+                "crash": "no sign that trimming is at fault, but it cannot be ruled out",
                 "why": "it crashed in stays(), which was kept",
                 "program": "app",
                 "certain": False,

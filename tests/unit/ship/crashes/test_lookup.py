@@ -398,6 +398,6 @@ def test_lines_of_a_scenario() -> None:
     record = replace(keep().scenarios[0], arguments=("--cpu",), inputs=(("data", "0" * 64),))
 
     assert scenario_lines(record) == (
-        "# a scenario of m, with the arguments and inputs that the field used",
+        "# a scenario of m, with the arguments and inputs of your user",
         '- {name: field, args: ["--cpu"], inputs: {data: FILE}}',
     )
