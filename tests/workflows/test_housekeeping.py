@@ -78,7 +78,7 @@ def test_ci_runs_what_people_run() -> None:
     noxfile = (ROOT / "noxfile.py").read_text(encoding="utf-8")
     last = ci.jobs["tests"]["steps"][-1]
 
-    assert sessions == ["lint", "types", "workflows"]
+    assert sessions == ["lint", "types", "workflows", "core_alone"]
     assert all(f"\ndef {session}(" in noxfile for session in sessions)
     assert last["run"] == "python3 scripts/fresh.py tests"
     assert last["env"] == {"MEGTRIM_LANES": "required"}

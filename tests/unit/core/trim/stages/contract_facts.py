@@ -142,6 +142,7 @@ OPTIONS_ELSEWHERE = frozenset(
         "scenario",
         "accept",
         "reached",
+        "kept",
         "of_release",
         "of_releases",
         "records",
