@@ -129,7 +129,7 @@ def test_a_regression_opens_one_issue(clean: Night, slow: Night) -> None:
     assert 1 < ratio["lower"] <= ratio["ratio"]
     interval = f"{ratio['ratio']:.3f} ({ratio['lower']:.3f} to {ratio['upper']:.3f})"
     assert f"`{DESK}` got slower" in body
-    slowdown = f"{100 * (ratio['ratio'] - 1):.1f}% slower"
+    slowdown = f"{100 * (ratio['ratio'] - 1):.3g}% slower"
     row_of_issue = f"| `baseline` | {slowdown} | `main at {good[:12]}` | `bench` | **{interval}** |"
     assert row_of_issue in body
     assert f"git log --oneline {good}..{bad}" in body
