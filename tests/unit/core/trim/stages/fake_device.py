@@ -168,7 +168,7 @@ class FakeDirectory:
 def list_entries(folder: str, left: Iterable[str]) -> Iterator[Entry]:
     start = f"{folder}/"
     for name in left:
-        if name.startswith(start):
+        if name.startswith(start) and name != start:
             yield Entry(path=name.removeprefix(start), kind=WrittenKind.FILE)
 
 
