@@ -65,13 +65,15 @@ struct megtrim_source { int file; uint64_t offset; };
 
 #if defined(__aarch64__)
 #define ALIGNED
-#define FAULT(code) 0xd50b743f  // dc zva, xzr
+typedef uint32_t megtrim_instruction;
+#define FAULT 0xd50b743f  // dc zva, xzr
 #define PC(context) ((context)->uc_mcontext.pc)
 #define BACK(context) ((context)->uc_mcontext.regs[30])  // where a function that begins returns to
 #else
 // qemu 7.2 calls handlers with a stack that no compiler expects.
 #define ALIGNED __attribute__((force_align_arg_pointer))
-#define FAULT(code) (((code) & ~255U) | 0xf4)  // hlt
+typedef uint8_t megtrim_instruction;
+#define FAULT 0xf4  // hlt
 #define PC(context) ((uint64_t)(context)->uc_mcontext.gregs[REG_RIP])
 #define BACK(context) (*(uint64_t*)(context)->uc_mcontext.gregs[REG_RSP])
 #endif
@@ -136,10 +138,10 @@ static void megtrim_mark(void) {
     int count = marked ? 0 : (int)((table->end - table->list) / sizeof *functions);
     functions = (struct megtrim_function*)(table->list + distance);
     for (uint32_t i = 0, at = 0; (int)i < count; ++i)
-        functions[i].code = *(uint32_t*)(start + (functions[i].at = at += functions[i].at));
+        functions[i].code = *(megtrim_instruction*)(start + (functions[i].at = at += functions[i].at));
     __sync_fetch_and_add(&marked, count);
     for (int i = 0; i < count; ++i)
-        *(uint32_t*)(start + functions[i].at) = FAULT(functions[i].code);
+        *(megtrim_instruction*)(start + functions[i].at) = FAULT;
     __builtin___clear_cache((char*)table->code + distance, (char*)functions);
 }
 
@@ -148,11 +150,12 @@ static void megtrim_mark(void) {
 static int megtrim_reach(const ucontext_t* context) {
     char line[64], *to;
     uint64_t address = PC(context) - distance, caller;
-    uint32_t* code = (uint32_t*)(address + distance);
+    megtrim_instruction *code = (megtrim_instruction*)(address + distance), own;
     int file, at = marked - 1;
     while (at >= 0 && functions[at].at != address - table->start) --at;
-    if (at < 0 || *code == functions[at].code) return at >= 0 && ++late < MOST_RETRIES;
-    *code = functions[at].code;
+    if (at < 0) return 0;
+    own = (megtrim_instruction)functions[at].code;
+    if (__sync_lock_test_and_set(code, own) == own) return ++late < MOST_RETRIES;
     __builtin___clear_cache((char*)code, (char*)(code + 1));
     caller = BACK(context) - distance;
     *megtrim_copy(line, table->head + 16, line + 40) = ' ';
