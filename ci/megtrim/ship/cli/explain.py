@@ -83,7 +83,7 @@ def _explain_thing(thing: str, options: Options) -> dict[str, Any]:
         if text := describe_code(thing):
             return {"code": thing, "what to do": text}
         msg = f"there is no code {thing}"
-        raise InputError(msg, hint="docs/how-to/find-a-message.md lists them all")
+        raise InputError(msg, hint="docs/reference/find-a-message.md lists them all")
     row = find_row(thing)
     if row is None:
         return _explain_name(thing, options)
