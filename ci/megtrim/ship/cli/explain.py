@@ -214,7 +214,7 @@ def _query_keep_set(
     known += [name for region in needed for name in (region.tag, str(region))]
     known += [name for each in keep.functions() for name in without_arguments(readable(each))]
     if not trapped and keep.functions() and not _REGION.fullmatch(thing):
-        msg = f"no scenario runs a function {thing!r}, by {path}{suggest(thing, known)}"
+        msg = f"according to {path}, no scenario runs a function {thing!r}{suggest(thing, known)}"
         raise InputError(msg, hint="the engine or trim.keep may keep it anyway")
     return {thing: _stranger(thing, path, names, trapped, invocation, known)}
 
