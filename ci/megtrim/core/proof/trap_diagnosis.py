@@ -134,7 +134,7 @@ def explain(
     """
     how = _how(reduced)
     if ending(profile) is not RunOutcome.PASSED:
-        said = error_message(profile.stderr) or f"it ended with {profile.rc}"
+        said = error_message(profile.stderr) or _how(profile)
         text = f"{how}, and the profile build fails too: {said}"
         return Diagnosis(status=ScenarioStatus.ENGINE_ERROR, text=text, log=profile.stderr)
     if lacking or lacking_operators:
@@ -196,6 +196,8 @@ def _how(run: ProgramRun) -> str:
             return "it trapped"
         case RunOutcome.TIMEOUT:
             return f"it did not end within {run.wall_s:.0f} s"
+        case RunOutcome.CRASHED:
+            return f"it crashed (exit status {run.status})"
         case _:
             return f"it ended with {run.status}"
 
