@@ -88,7 +88,7 @@ def test_a_verdict_that_is_not_clear_is_explained() -> None:
     first, *lines = opening(join(facts(scenarios=())))
 
     assert first.startswith("## ❔ `scenarios`: no scenario ran")
-    meaning = "Nothing failed, but what was seen does not prove that it works. "
+    meaning = "Nothing failed, but the runs do not prove that it works. "
     assert f"{meaning}This does not block the merge." in lines
 
 
