@@ -35,6 +35,22 @@ def test_little_is_needed(tmp_path: Path) -> None:
     assert load(tmp_path, trim={"level": "function"}).trim.level == "function"
 
 
+@pytest.mark.parametrize(
+    ("toolchain", "kind"),
+    [
+        ({}, "host"),
+        ({"jobs": 1}, "host"),
+        ({"kind": "auto"}, "auto"),
+        ({"kind": "clang-linux-arm64"}, "clang-linux-arm64"),
+        ({"prefer": "zig"}, "auto"),
+    ],
+)
+def test_a_project_is_built_for_this_machine_if_nothing_else_is_said(
+    tmp_path: Path, toolchain: dict[str, Any], kind: str
+) -> None:
+    assert load(tmp_path, toolchain=toolchain).toolchain.kind == kind
+
+
 def test_a_list_of_threads_stands_for_a_command_with_each(tmp_path: Path) -> None:
     config = load(tmp_path, {"args": ["{threads}"], "threads": [1, 4]})
 
