@@ -1,6 +1,6 @@
 """Defects planted where functions are trimmed: each is found before anything ships, and named.
 
-Three kinds: a function that is needed is not on the list, something is no longer registered, and
+Three kinds: a function that is needed is not on the list, so the link lost a registration, and
 the list is not this link's, or shrank. The sample engine is built once; a plant costs a link and
 the runs behind it, or less.
 """
@@ -247,7 +247,7 @@ def test_a_lost_entry_of_the_start_up_list_is_counted(
 
     assert f"{TARGET}: " in said
     assert "functions are called before main, expected" in said
-    assert "something is no longer registered" in said
+    assert "so the link lost a registration" in said
 
 
 def test_a_list_that_is_not_of_this_link_or_shrank_is_refused(

@@ -53,9 +53,7 @@ class ModelReader(Protocol):
         """Without values of weights; None: only the engine can read it."""
 
     def load_operator_json(self, path: Path, *, shown: str) -> object:
-        msg = (
-            f"{shown}: found {path.name}, expected no operator JSON: the model names its operators"
-        )
+        msg = f"{shown}: found {path.name}, expected none: the model itself names its operators"
         raise InputError(msg, hint="leave strip_info out")
 
     def gather_needs(
@@ -218,7 +216,7 @@ def read_any_model(path: Path, *, shown: str = "", first: ModelReader | None = N
     listed = (first, *(kind.models for kind in find_kinds().values()))
     readers = dict.fromkeys(reader for reader in listed if reader is not None)
     if not readers:
-        msg = f"{shown or path} cannot be read: no engine of this copy has models"
+        msg = f"{shown or path} cannot be read: no engine in this copy of megtrim runs models"
         raise UnknownFormat(msg)
     with open_plain_file(path, expected="a model", shown=shown) as stream:
         head = stream.read(_HEAD_BYTES)

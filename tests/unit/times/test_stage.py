@@ -180,7 +180,7 @@ def test_what_no_job_brought_is_lost(tmp_path: Path) -> None:
     session = bring(timed(tmp_path), tmp_path / "times", CRASHED)
     task = find_task(session, "m/s@any#baseline")
     for work in (lambda: perf.inputs(task, session), lambda: perf.work(task, session, tmp_path)):
-        with pytest.raises(InfrastructureFailure, match="no device job brought a result of it"):
+        with pytest.raises(InfrastructureFailure, match="no device job delivered a result for it"):
             work()
 
 

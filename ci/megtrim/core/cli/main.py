@@ -31,7 +31,7 @@ _CRASH_FILE = Path("megtrim-crash.md")
 _LONGEST_NAME = 100
 
 _ABOUT = """\
-Trim MegEngine to what your models execute, prove that it works, and keep it small.
+Trim native programs to the code that you use, prove that they work, and keep them small.
 
 \b
 Start here:
@@ -109,7 +109,7 @@ Examples:
 def stage() -> None:
     """Run one stage of a trim, and those that it depends on.
 
-    `megtrim trim` runs them all. The stages `verify`, `size` and `report` are verbs of their own.
+    `megtrim trim` runs them all. The stages `verify`, `size` and `report` are separate verbs.
     """
 
 
@@ -136,8 +136,8 @@ Examples:
 def size() -> None:
     """Measure the artifacts and compare them with their budgets.
 
-    `show` and `diff` show what the bytes of any file are; they take none of the options, which are
-    those of a call without a verb. `why` and `prices` ask a finished trim.
+    `show` and `diff` explain the bytes of any file. They take none of the options below, which
+    belong to `megtrim size` without a verb. `why` and `prices` need a finished trim.
     """
 
 

@@ -106,7 +106,7 @@ def probe(
 def expect_recordable(record: Path) -> None:
     """Raises InputError for what a record would be written into or through."""
     if record.is_symlink() or (record.exists() and not record.is_file()):
-        msg = f"--record: found {record}, which is no plain file, expected a new file or a record"
+        msg = f"--record: found {record}, expected a new file or a record"
         raise InputError(msg, hint="name another file")
 
 
@@ -197,7 +197,7 @@ def _make_spec(wanted: ProbeRequest, session: Session) -> RunSpec:
             if scenario.model is not None:
                 what = "its model"
                 name = scenario.model.name
-            msg = f"{wanted.model} is a traced scenario: it runs with what it was traced with"
+            msg = f"{wanted.model} is a traced scenario, which runs only with its own arguments"
             words = ("probe", name, "--", "ARGUMENT...")
             hint = f"probe {what}: {session.request.invocation.again(*words)}"
             raise InputError(msg, hint=hint)

@@ -166,7 +166,7 @@ def _list_left(session: Session) -> dict[str, str | list[str]]:
 
 def _refuse_idle(stage: Stage, request: TrimRequest, wanted: Sequence[Task]) -> None:
     if request.options.accept and stage is Stage.HEADER and trims_functions(request.config):
-        msg = "with trim.level: function the keep set is whole only with its functions"
+        msg = "with trim.level: function, a keep set is complete only with its functions"
         raise InputError(msg, hint="accept them together", command=ACCEPT)
     if wanted:
         return

@@ -158,7 +158,7 @@ def prove(
     if after.registrations < expected:
         msg = (
             f"{source}: {after.registrations} functions are called before main, expected "
-            f"{expected}: something is no longer registered"
+            f"{expected}, so the link lost a registration"
         )
         raise ProductFailure(msg, hint=_HINT)
 

@@ -153,7 +153,7 @@ def _marks(data: bytes, table: FunctionTable, source: str) -> bytes:
         raise InputError(msg, hint=_HINT)
     marks = data[len(head) :]
     if max(marks, default=0) > 1:
-        msg = f"{source}: a damaged record: a function is marked with {max(marks)}"
+        msg = f"{source}: the record is damaged: a function is marked with {max(marks)}"
         raise InputError(msg, hint=_HINT)
     return marks
 
@@ -223,5 +223,5 @@ def _ranges(probes: Mapping[int, _Probe]) -> list[bytes]:
 
 
 def _make_damage_error() -> InputError:
-    msg = "a damaged program: its functions are outside of its loaded segments"
+    msg = "the program is damaged: its functions are outside of its loaded segments"
     return InputError(msg, hint="link it again")

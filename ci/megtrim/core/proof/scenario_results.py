@@ -100,7 +100,7 @@ def scenario_result(
     try:
         expect_consistent(each.id, outcome)
         if outcome.status is ScenarioStatus.PASS and outcome.unexplained:
-            msg = f"{each.id}: its status is pass, and it is unexplained"
+            msg = f"{each.id}: its status is pass, but it is unexplained"
             raise Contradiction(msg, hint="")
     except Contradiction as error:
         msg = f"{folder.path}: {error.message}"

@@ -44,7 +44,7 @@ class SymbolizingLink(Value):
 
 
 def read_named(program: Path, listed: Path) -> SymbolizingLink:
-    text = read_text(listed, hint="it is the list that was made with the link")
+    text = read_text(listed, hint="use the list that was made together with this link")
     return SymbolizingLink(program=program, dropped=tuple(text.split()))
 
 

@@ -135,10 +135,10 @@ def make_commit_sizes(stored: Baseline, *, shown: str, run: int = 0) -> CommitSi
     """Raise InputError if sizes have no place in a history: of no commit, or of other files."""
     origin = stored.origin
     if not (origin.commit and origin.committed_at and origin.config):
-        msg = f"{shown}: found sizes of no commit, expected the commit, its time and configuration"
+        msg = f"{shown}: found sizes without a commit, expected its name, time and configuration"
         raise InputError(msg, hint="measure a configuration that is committed")
     if origin.changed:
-        msg = f"{shown}: found files that differ from {origin.commit[:12]}, expected the commit's"
+        msg = f"{shown}: found files that differ from commit {origin.commit[:12]}, expected none"
         raise InputError(msg, hint="commit the changes, and measure again")
     artifacts: dict[str, dict[str, FileSize]] = {}
     for (artifact, variant), size_bytes in sorted(stored.sizes.items()):

@@ -52,7 +52,7 @@ def read_committed(loaded: LoadedConfig, engine: Project) -> KeepSet:
     shown = loaded.config.keep_set
     path = loaded.resolve(shown)
     if not find_files(path, shown=str(shown)):
-        msg = f"{shown}: there is no keep set, which --committed trims by"
+        msg = f"{shown}: there is no keep set, but --committed needs one"
         raise InputError(msg, hint="make it, and commit it", command=ACCEPT)
     keep = read_folder(path, shown=str(shown))
     generation = engine.identity().generation

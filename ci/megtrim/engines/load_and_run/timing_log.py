@@ -97,7 +97,7 @@ class DamagedLog(InputError):
     def __init__(self, source: str, line: int, found: str, expected: str) -> None:
         super().__init__(
             f"{source}:{line}: found {found}, expected {expected}",
-            hint="the log is cut, mixed or damaged: leave its times out",
+            hint="the log is cut off, mixed or damaged: do not use its times",
         )
 
 

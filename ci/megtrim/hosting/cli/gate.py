@@ -79,7 +79,7 @@ def read_report(report: Path, read: Callable[..., T]) -> T | EarlyExit:
 
         return parse_ending(limits.read_text(left, hint=_HINT), source=str(left))
     msg = f"{report}: {NOTHING_LEFT}"
-    raise InfrastructureFailure(msg, hint="look at the build job, and run it again")
+    raise InfrastructureFailure(msg, hint="read the log of the build job, and run it again")
 
 
 def _read(text: str, *, source: str) -> Conclusion:

@@ -324,8 +324,8 @@ class _Worker:
 
     def _keep(self, data: bytes, most: int, what: str) -> str:
         if len(data) > most:
-            said = f"the {what} holds {len(data)} bytes, expected at most {most}"
-            raise TraceFailure(TraceProblem.STALE, said, hint="is it one run's?")
+            said = f"the {what} contains {len(data)} bytes, expected at most {most}"
+            raise TraceFailure(TraceProblem.STALE, said, hint="is it from a single run?")
         digest = hashlib.sha256(data).hexdigest()
         self.files[digest] = data
         return digest

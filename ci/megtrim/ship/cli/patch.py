@@ -52,7 +52,7 @@ def patch(options: Options, new: Path, crash: Path, release: Path) -> int:
     if status:
         return status
     if differences := list(compare_causes(plan.contents, session)):
-        msg = f"{release} was not made from what is here: {'; '.join(differences)}"
+        msg = f"{release} was made from other files than those here: {'; '.join(differences)}"
         raise InputError(msg, hint=_OTHER_PROJECT)
     expect_kept(plan.finding, _read_left_out(session, plan.contents))
     files = collect_release(session, megtrim=version("megtrim"), patch=plan.patch)

@@ -94,7 +94,7 @@ def collect_parts(
     payload = (*_complete(session, contents, _collect_payload(session, contents)), *symbols)
     for problem in list_unfit(each.path for each in payload):
         msg = f"a release cannot contain {problem}"
-        raise InputError(msg, hint="name the file otherwise")
+        raise InputError(msg, hint="give the file another name")
     return contents, payload
 
 

@@ -38,7 +38,7 @@ def expect_real_devices(scenarios: Iterable[Scenario], session: Session, *, emul
     devices = {scenario.cpu_class.name: session.services.device(scenario) for scenario in scenarios}
     for name, device in sorted(devices.items()):
         if device.kind in EMULATED:
-            msg = f"class {name}: {device.name} is emulated ({device.kind}): its times say nothing"
+            msg = f"class {name}: {device.name} is emulated ({device.kind}): its times mean nothing"
             if not emulated:
                 hint = "measure on a device (--device), or try it out with --emulated"
                 raise InputError(msg, hint=hint)

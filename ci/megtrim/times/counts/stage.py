@@ -299,7 +299,7 @@ def _measure(
     request = session.request
     done = session.results.done
     if not isinstance(device, Local):
-        msg = f"a device of kind {device.kind} does not say it"
+        msg = f"a device of kind {device.kind} does not report memory"
         raise InputError(msg)
     plain, reduced = (
         _make_spec(scenario, session, applications.program(scenario, request, done[build]))

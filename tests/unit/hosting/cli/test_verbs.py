@@ -87,7 +87,8 @@ def test_the_gate_stays_shut_for_what_is_no_report(shell: Shell, name: str) -> N
 
     assert (empty.status, shell("ci", "gate", ".").status) == (3, 2)
     assert empty.err == (
-        "megtrim: .: the build job left no result\n  look at the build job, and run it again\n"
+        "megtrim: .: the build job left no result\n"
+        "  read the log of the build job, and run it again\n"
     )
 
 

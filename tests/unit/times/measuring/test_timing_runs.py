@@ -218,7 +218,7 @@ NEAR = floats(1, 2, 3.001)
         ([FIRST], EXACT, "1 outputs, expected 2"),
         ([SECOND, FIRST], EXACT, "output 0: shape (3,) became (2,)"),
         ([NEAR, SECOND], EXACT, "output 0: largest difference"),
-        ([FIRST, b"torn"], EXACT, "output 1 of the rival: not an intact dumped output"),
+        ([FIRST, b"torn"], EXACT, "output 1 of the rival: the dumped output is damaged"),
         ([FIRST, SECOND], Tolerance(absolute=100.0), "that proves nothing"),
     ],
 )

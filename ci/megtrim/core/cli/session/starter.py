@@ -173,7 +173,7 @@ def _kind_of(facts: dict[Path, ModelFacts]) -> str:
         found.setdefault(name, path)
     if len(found) > 1:
         other, *_, last = sorted(found, key=list(kinds).index)
-        msg = f"{found[last]} is a model of {kinds[last].title}, {found[other]} is not"
+        msg = f"{found[last]} is a model of {kinds[last].title}, but {found[other]} is not"
         raise InputError(msg, hint="a configuration trims one engine: write one for each")
     (only,) = found
     return only
@@ -216,7 +216,7 @@ def _plan_inputs(model: Path, facts: ModelFacts) -> Iterator[_Input]:
             header = read_npy_header(file, shown=str(file))
             if not header.fits(variable.dtype, variable.shape):
                 msg = f"{file}: found {header}, expected {describe_variable(variable)}"
-                raise InputError(msg, hint="remove it, and one that fits is written")
+                raise InputError(msg, hint="remove it, and megtrim writes one that fits")
             yield _Input(variable=variable, file=file, content=None)
         elif content is not None:
             yield _Input(variable=variable, file=file, content=content)

@@ -22,7 +22,7 @@ top_option = click.option(
     type=click.IntRange(1, 10_000),
     default=15,
     show_default=True,
-    help="Rows of a table; all others share one row.",
+    help="Number of rows in a table; all others share one row.",
 )
 deflate_option = click.option(
     "--deflate",
@@ -120,7 +120,7 @@ def why() -> None:
     functions are trimmed, the rule that keeps it. If THING is the whole name of a region, a tag or
     an operator, you see the scenarios that ran it, or the models that have it.
 
-    Of a function that was left out or deferred, you see the size that it had before the trim, and
+    For a function that was left out or deferred, you see the size that it had before the trim, and
     the functions that would call it.
 
     For this, the trimmed program is linked once more, which takes seconds. If you ask about your

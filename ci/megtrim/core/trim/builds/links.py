@@ -76,7 +76,7 @@ class UntrimmedProgram(Value):
         if not ran:
             msg = (
                 f"{self.target}: no scenario lists functions of this link, "
-                "so nothing of it would stay"
+                "so none of them would be kept"
             )
             raise InputError(msg, hint="record them", command=("trim",))
         return RelinkedProgram(

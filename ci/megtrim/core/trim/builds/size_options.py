@@ -149,13 +149,15 @@ def expect_usable(session: Session) -> None:
     machine = session.services.toolchain.machine
     if loaded.config.trim.level == "deferred" and machine not in _DEFERRING:
         where = f"{loaded.path}:{loaded.line('trim', 'level')}"
-        msg = f"{where}: functions are deferred on {' and '.join(_DEFERRING)}, not on {machine}"
+        msg = f"{where}: functions can be deferred on {' and '.join(_DEFERRING)}, not on {machine}"
         raise InputError(msg, hint="use trim.level: function for this machine")
     for choice in _choices(session, switched_off(loaded.config.trim)):
         if choice.requested and choice.why_not:
             where = f"{loaded.path}:{loaded.line('trim', 'means', choice.means)}"
             msg = f"{where}: trim.means.{choice.means}: found {choice.value}, but {choice.why_not}"
-            raise InputError(msg, hint="leave the key out: optimize: size takes what can be used")
+            raise InputError(
+                msg, hint="leave it out; `optimize: size` uses every means that works here"
+            )
 
 
 def list_results(session: Session) -> tuple[SizeFlagResult, ...]:

@@ -43,7 +43,7 @@ def _refuse_flatbuffers_models(where: str, session: Session) -> None:
     for model in session.request.config.models:
         path = session.request.path(model.file)
         if models.read_is_flatbuffers(path):
-            msg = f"{where}: the model {model.name} ({model.file}) is FlatBuffers"
+            msg = f"{where}: the model {model.name} ({model.file}) is a FlatBuffers file"
             hint = "no build without FlatBuffers can load it: leave this switch on"
             raise InputError(msg, hint=hint)
         session.services.console.warn(

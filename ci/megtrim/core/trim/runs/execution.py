@@ -160,7 +160,7 @@ def _outputs(spec: RunSpec, directory: RunDirectory, printed: bytes) -> dict[str
     outputs = _read_written(directory, dump) if writes else {}
     if any(name.split("/")[0] == PRINTED for name in outputs):
         msg = f"found {PRINTED!r} among the files in {{outputs}}, expected another name"
-        raise ProductFailure(msg, hint="megtrim calls what the program prints by that name")
+        raise ProductFailure(msg, hint="megtrim uses this name for what the program prints")
     counts = not writes if spec.printed is None else spec.printed
     # Where there are files, nothing printed proves nothing, and says nothing against them.
     if counts and (printed or not outputs):
@@ -174,8 +174,10 @@ def _read_written(directory: RunDirectory, folder: str) -> dict[str, bytes]:
     for name in directory.names(folder):
         data = directory.get(f"{folder}/{name}")
         if data is None:
-            msg = f"the program left {folder}/{name}, which was gone when it was fetched"
-            raise ProductFailure(msg, hint="does something go on after the program has ended?")
+            msg = f"the program left {folder}/{name}, but it is gone now"
+            raise ProductFailure(
+                msg, hint="is something still running after the program has ended?"
+            )
         total += len(data)
         if total > LARGEST_TOTAL_BYTES:
             msg = f"the program left more than {LARGEST_TOTAL_BYTES:,} bytes in {folder}"

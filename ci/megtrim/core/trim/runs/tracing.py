@@ -42,7 +42,7 @@ def search(scenario: str, spec: RunSpec, lease: Lease, note: Note) -> tuple[byte
     """Raises ProductFailure where the run fails or leaves none."""
     found = _run_checked(scenario, spec, lease, note, f"the {Variant.PLAIN} build", _UNTRIMMED)
     if not found.cache:
-        msg = f"{scenario}: the search ended well and left no algorithm cache"
+        msg = f"{scenario}: the search succeeded, but left no algorithm cache"
         raise ProductFailure(msg, hint="does the model have an operator with several algorithms?")
     return found.cache, found.run
 
@@ -128,5 +128,5 @@ def _run(scenario: str, spec: RunSpec, lease: Lease, note: Note) -> RunResult:
     note(found)
     if refused := probes.refusal(found.run.stderr):
         msg = f"{scenario}: {lease.name}: {refused}"
-        raise InfrastructureFailure(msg, hint="record the functions on an emulator: a class of it")
+        raise InfrastructureFailure(msg, hint="record the functions on a device of kind qemu")
     return found

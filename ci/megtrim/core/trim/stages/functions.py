@@ -251,7 +251,7 @@ def _take(given: DeviceResult, scenario: Scenario, session: Session, folder: Pat
         raise InputError(msg, hint="run the device job again")
     observed = read_observables(session.results.done[LINKED].file(linking.observables(name)))
     if found != function_list(observed, found.names):
-        msg = f"{file}: contains other functions than a list of this link"
+        msg = f"{file}: lists other functions than this link has"
         raise InputError(msg, hint="run the device job again")
     (folder / FUNCTIONS_FILE).write_bytes(data)
     return RecordResult(functions=len(found.names), time_s=given.result.time_s)

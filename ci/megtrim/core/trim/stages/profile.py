@@ -88,7 +88,7 @@ def _is_search(task: Task) -> bool:
 def _take_cache(given: DeviceResult, folder: Path) -> SearchResult:
     cache = given.load(given.result.cache, most=LARGEST_CACHE)
     if not cache:
-        msg = f"{given.result.scenario}: the device job brought no algorithm cache"
+        msg = f"{given.result.scenario}: the device job delivered no algorithm cache"
         raise InputError(msg, hint=ANOTHER)
     (folder / CACHE_FILE).write_bytes(cache)
     return SearchResult(time_s=given.result.time_s)

@@ -74,7 +74,7 @@ class SuiteFolder(Value):
             ended = self.processes.for_builds().run(command)
             if not ended.ok:
                 msg = f"`{shown}` of tests.build fails with {ended.rc}"
-                raise ProductFailure(msg, hint=f"its last words are in {log}")
+                raise ProductFailure(msg, hint=f"the end of its output is in {log}")
 
     def list_tests(self, commands: Sequence[tuple[str, ...]]) -> tuple[OwnTest, ...]:
         """A call of ctest stands for each of its tests."""

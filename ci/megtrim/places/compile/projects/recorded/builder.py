@@ -97,7 +97,7 @@ class RecordedBuilder(Builder):
     ) -> tuple[int, tuple[str, ...], dict[str, Path]]:
         if not self.runs_commands:
             shown = shlex.join(spec.commands[0])
-            msg = f"the project is not built, and this verb does not run its commands (`{shown}`)"
+            msg = f"the project is not built, and this verb runs none of its commands (`{shown}`)"
             raise InputError(msg, hint="trim first", command=("trim",))
         driver.forget_build(tree)
         driver.drop_stale_tree(tree, self._toolchain, ())
