@@ -27,10 +27,10 @@ from megtrim.core.chain.filenames import CACHE_FILE, DROPPED_FILE
 from megtrim.core.chain.graph import PLAIN, REDUCED, verify_task
 from megtrim.core.chain.session import Session, TaskResults, binary
 from megtrim.core.config.scenarios import Scenario, all_scenarios
+from megtrim.core.own_program import find_program, name_model_file
 from megtrim.core.proof.results import VerifyResult
-from megtrim.core.trim.runs.execution import MODEL
 from megtrim.core.trim.runs.scenario_runs import cache_of
-from megtrim.engines.load_and_run.arguments import ProgramArguments, compose
+from megtrim.libs.programs.application_arguments import Places
 from megtrim.libs.util.errors import ProductFailure
 from megtrim.places.devices.device import Lease, RunDirectory
 
@@ -133,7 +133,8 @@ def _runner(
 ) -> Run:
     settings = scenario.settings
     directory: RunDirectory = stack.enter_context(lease.open())
-    files = {program.name: program, MODEL: session.request.path(scenario.own_model.file)}
+    model = name_model_file()
+    files = {program.name: program, model: session.request.path(scenario.own_model.file)}
     inputs = {name: session.request.path(path) for name, path in sorted(settings.inputs.items())}
     names = {name: f"input{i}{path.suffix}" for i, (name, path) in enumerate(inputs.items())}
     files |= {names[name]: path for name, path in inputs.items()}
@@ -143,16 +144,18 @@ def _runner(
         directory.put(path, name)
 
     def once(iterations: int) -> None:
-        invocation = ProgramArguments(
-            program=program.name,
-            model=MODEL,
-            # Of a flag that is given twice the last one counts.
-            arguments=(*settings.args, "--iter", str(iterations)),
-            inputs=tuple(names.items()),
+        places = Places(
+            outputs="",
             threads=settings.threads,
+            model=model,
+            inputs=names,
             algo_cache=CACHE_FILE if cache else None,
         )
-        ended = directory.run(compose(invocation), timeout_s=settings.timeout_s)
+        # Of a flag that is given twice the last one counts.
+        words = (*settings.args, "--iter", str(iterations))
+        own = find_program()
+        argv = own.compose(program.name, words, places, search=False, dumps=False)
+        ended = directory.run(argv, timeout_s=settings.timeout_s)
         if ended.rc != 0:
             msg = f"{scenario.id}: {program} ended with {ended.rc}: {ended.stderr[-2000:]}"
             raise ProductFailure(msg)

@@ -31,7 +31,7 @@ _CRASH_FILE = Path("megtrim-crash.md")
 _LONGEST_NAME = 100
 
 _ABOUT = """\
-Trim MegEngine to what your models execute, prove that it works, and keep it small.
+Trim a native program to what your scenarios run, prove that it works, and keep it small.
 
 \b
 Start here:
@@ -126,9 +126,9 @@ def stage() -> None:
     epilog="""\b
 Examples:
   megtrim size
-  megtrim size --config examples/megengine-linux-arm64.yaml --engine ../MegEngine
-  megtrim size show build/load_and_run --map build/load_and_run.map
-  megtrim size diff before/load_and_run after/load_and_run
+  megtrim size --config android.yaml
+  megtrim size show build/app --map build/app.map
+  megtrim size diff before/app after/app
   megtrim size history --branch perf-history
   megtrim size prices --by model
 """,

@@ -10,10 +10,10 @@ from megtrim.core.chain.result_store import StageFolder, Store, content_of, made
 from megtrim.core.functions.linker_script import STUB, is_stub
 from megtrim.core.keep.keepset import KeepSet
 from megtrim.core.keep.keepset_files import read_keep_set
+from megtrim.core.keep.marks import find_traces
 from megtrim.core.trim.builds import links as linking
 from megtrim.core.trim.builds.variants import header_inputs
 from megtrim.core.trim.results import FunctionsKeepSetResult, HeaderResult, ReduceResult
-from megtrim.engines.midout.spelling import LEFT_OUT
 from megtrim.libs.elf.layout import parse_build_id
 from megtrim.libs.elf.symbol_table import FunctionTable, read_linked, read_table
 from megtrim.libs.util.errors import InputError
@@ -142,7 +142,8 @@ def _read_twin(name: str, builds: Sequence[StageFolder]) -> FunctionTable | None
 
 
 def _has_crash_ids(table: FunctionTable) -> bool:
+    find_trap = find_traces().find_trap
     return any(
-        LEFT_OUT in function.name or (is_stub(function.name) and function.name != STUB)
+        find_trap(function.name) or (is_stub(function.name) and function.name != STUB)
         for function in table.functions
     )

@@ -19,11 +19,11 @@ from megtrim.core.config.performance import PerfConfig
 from megtrim.core.config.problems import suggest
 from megtrim.core.config.scenarios import Scenario, all_scenarios
 from megtrim.core.evidence.evidence import JobPurpose
+from megtrim.core.timing.catalogue import find_experiments
 from megtrim.core.timing.spec import PerformanceStatus
 from megtrim.core.trim.runs.scenario_runs import scenario_of
 from megtrim.core.verdict.model import Verdict
 from megtrim.core.verdict.performance import Performance
-from megtrim.engines.megengine.experiments import find_experiments
 from megtrim.lab.evidence.times import TimesJudge, read_times
 from megtrim.lab.jobs.pack import list_devices
 from megtrim.libs.history.entries import show_time

@@ -18,6 +18,7 @@ from megtrim.core.chain.session import Session, binary, scenario_inputs
 from megtrim.core.config.scenarios import Scenario
 from megtrim.core.config.units import PEAK
 from megtrim.core.evidence.binding import DEVICE_LABEL, binding
+from megtrim.core.own_program import find_dialect, read_error
 from megtrim.core.size.counted import (
     BASE_PREFIX,
     LATER,
@@ -35,11 +36,10 @@ from megtrim.core.trim.builds import applications
 from megtrim.core.trim.builds.links import locate_named
 from megtrim.core.trim.runs.execution import RunSpec, run_on
 from megtrim.core.trim.runs.scenario_runs import cache_of, make_run_spec, scenario_of
-from megtrim.engines.load_and_run.arguments import flags, render_flags, set_flag
-from megtrim.engines.load_and_run.program import find_dialect
 from megtrim.libs.elf.layout import segments
 from megtrim.libs.elf.symbol_table import FunctionTable, read_linked, read_table
-from megtrim.libs.programs.exit_status import RunOutcome, ending, error_message
+from megtrim.libs.programs.exit_status import RunOutcome, ending
+from megtrim.libs.programs.flags import parse_flags, render_flags, set_flag
 from megtrim.libs.util.errors import InputError, ProductFailure
 from megtrim.libs.util.shortage import find_shortage
 from megtrim.places.devices.counting import Counting
@@ -334,7 +334,7 @@ def _make_spec(scenario: Scenario, session: Session, program: Path) -> RunSpec:
 
 def _ask(made: RunSpec, session: Session, *values: tuple[str, str]) -> RunSpec:
     dialect = find_dialect(session.services.engine.flags)
-    given = flags(made.arguments, dialect=dialect, source="scenario")
+    given = parse_flags(made.arguments, dialect=dialect, source="scenario")
     for name, value in values:
         given = set_flag(given, name, value)
     return replace(made, arguments=render_flags(given, dialect))
@@ -347,7 +347,7 @@ def _run(device: Device, spec: RunSpec, recorded: str = "") -> bytes:
         # Whether the program does that by itself is judged where its scenario is verified.
         if killed := find_shortage("the measured program", found.run.rc, "", ()):
             raise killed
-        said = error_message(found.run.stderr) or f"exit status {found.run.rc}"
+        said = read_error(found.run.stderr) or f"exit status {found.run.rc}"
         msg = f"the program did not run to its end while it was measured: {said}"
         raise ProductFailure(msg)
     return found.recorded or b""

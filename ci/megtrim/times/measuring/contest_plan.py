@@ -7,21 +7,14 @@ from megtrim.core.chain.graph import BASE, PLAIN, Task
 from megtrim.core.chain.session import Session
 from megtrim.core.checks.check import DeviceIdentity
 from megtrim.core.config.scenarios import Scenario
+from megtrim.core.own_program import find_dialect
 from megtrim.core.project import read_any_model
-from megtrim.core.timing.catalogue import BASELINE
+from megtrim.core.timing.catalogue import BASELINE, find_experiments
+from megtrim.core.timing.experiment import CacheUse, Experiment, Step
 from megtrim.core.timing.spec import FEWEST_ROUNDS, SEARCH_ROUNDS, Criterion
 from megtrim.core.trim.builds import applications
 from megtrim.core.trim.runs.scenario_runs import cache_of, scenario_of
-from megtrim.engines.load_and_run.arguments import (
-    Flag,
-    ProgramArguments,
-    compose,
-    flags,
-    render_flags,
-)
-from megtrim.engines.load_and_run.program import find_dialect
-from megtrim.engines.megengine.experiment import CacheUse, Experiment, Step
-from megtrim.engines.megengine.experiments import find_experiments
+from megtrim.libs.programs.flags import Flag, parse_flags, render_flags
 from megtrim.libs.programs.parity import EXACT, Tolerance
 from megtrim.libs.util.errors import InputError
 from megtrim.places.devices.cpu import read_device_features
@@ -193,16 +186,10 @@ def _plan_trimming(scenario: Scenario, variant: str, session: Session) -> Contes
 
     def make(side: Side, name: str) -> Contestant:
         names = _name_files(scenario, side)
-        arguments = ProgramArguments(
-            program=names.program,
-            model=names.model,
-            arguments=render_flags((*own, *counts), dialect),
-            inputs=names.inputs,
-            threads=scenario.settings.threads,
-            algo_cache=names.algo_cache if cached else None,
-        )
         step = Step(flags=own, warmups=warmups, cache=CacheUse.READS if cached else CacheUse.NONE)
-        command = StepCommand(step=step, argv=compose(arguments), iterations=ITERATIONS)
+        words = render_flags((*own, *counts), dialect)
+        argv = names.compose(step, words, threads=scenario.settings.threads)
+        command = StepCommand(step=step, argv=argv, iterations=ITERATIONS)
         return Contestant(name=name, commands=(command,))
 
     reference = make(Side.REFERENCE, Variant.PLAIN)
@@ -212,7 +199,7 @@ def _plan_trimming(scenario: Scenario, variant: str, session: Session) -> Contes
 
 def own_flags(scenario: Scenario, session: Session) -> tuple[Flag, ...]:
     dialect = find_dialect(session.services.engine.flags)
-    return flags(scenario.settings.args, dialect=dialect, source=scenario.id)
+    return parse_flags(scenario.settings.args, dialect=dialect, source=scenario.id)
 
 
 def _name_files(scenario: Scenario, side: Side) -> StepFiles:

@@ -30,6 +30,7 @@ from megtrim.core.chain.session import Session, TrimRequest, scenario_inputs
 from megtrim.core.config.scenarios import Scenario
 from megtrim.core.functions.runtime_lines import RuntimeLine
 from megtrim.core.keep.keepset_files import read_keep_set
+from megtrim.core.own_program import find_program, read_error
 from megtrim.core.proof.neighbours import (
     NeighbourLevel,
     NeighbourOutcome,
@@ -48,9 +49,8 @@ from megtrim.core.proof.verification import choose_judge, compare_outputs
 from megtrim.core.trim.builds import applications
 from megtrim.core.trim.runs.execution import RunResult, RunSpec, run_on
 from megtrim.core.trim.runs.scenario_runs import scenario_of
-from megtrim.engines.load_and_run.dump import parse_dump
 from megtrim.libs.programs.arrays import largest_value
-from megtrim.libs.programs.exit_status import ProgramRun, RunOutcome, ending, error_message
+from megtrim.libs.programs.exit_status import ProgramRun, RunOutcome, ending
 from megtrim.libs.programs.parity import Tolerance
 from megtrim.libs.util.errors import InputError
 from megtrim.libs.util.files import sha256_file
@@ -329,6 +329,7 @@ def _judge_outputs(
 def _largest(plain: RunResult) -> float:
     """Return 0, so that all must be equal, where an output cannot be read."""
     try:
+        parse_dump = find_program().parse_dump
         every = (parse_dump(data, name=name, source=name) for name, data in plain.outputs.items())
         return max((largest_value(each) for each in every), default=0.0)
     except InputError:
@@ -340,7 +341,7 @@ def _describe_ending(run: ProgramRun) -> str:
 
 
 def _words(run: ProgramRun) -> str:
-    text = error_message(run.stderr) if run.rc else run.stdout or run.stderr
+    text = read_error(run.stderr) if run.rc else run.stdout or run.stderr
     lines: Sequence[str] = [line.strip() for line in text.split("\n") if line.strip()]
     if run.rc and not lines:
         lines = [line.strip() for line in run.stdout.split("\n") if line.strip()]

@@ -35,7 +35,7 @@ _FULL_LTO = "-flto=full"
 EVERY_CALL = ("-Wl,-mllvm,-wholeprogramdevirt-skip=*",)
 """Leaves virtual calls as they are. If lld knows all virtual tables, it computes at the link what
 simple functions return, so that these do not run. The last link leaves out their bodies, yet would
-call them: seen with MegEngine, which trapped."""
+call them: seen with an engine, which trapped."""
 
 _DEFERRING = ("aarch64", "x86_64")
 _NOT_DEFERRING = {
