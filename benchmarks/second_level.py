@@ -89,8 +89,8 @@ class Figures:
 def equal_outputs(session: Session) -> int:
     """Return how many outputs were compared; all are the same as the plain build's, or it ends."""
     count = 0
-    for scenario in all_scenarios(session.request.loaded.config):
-        outcome = session.results.done[verify_task(scenario)].result_as(VerifyResult).outcome
+    for scenario in all_scenarios(session.config):
+        outcome = session.done[verify_task(scenario)].result_as(VerifyResult).outcome
         if not outcome.outputs or not all(each.equal for each in outcome.outputs):
             msg = f"{scenario.id} is not proven: {outcome.text}"
             raise ProductFailure(msg)
@@ -100,13 +100,13 @@ def equal_outputs(session: Session) -> int:
 
 def relink_s(session: Session, artifact: str) -> float:
     """Keep one function more than those that ran, and return what building that takes."""
-    folder = session.results.done[REDUCED]
+    folder = session.done[REDUCED]
     dropped = folder.file(DROPPED_FILE.format(target=artifact)).read_text(encoding="utf-8")
-    config = session.request.loaded.config
+    config = session.config
     keep = (*config.trim.keep, dropped.split()[0])
     trim = config.trim.model_copy(update={"keep": keep})
     loaded = replace(session.request.loaded, config=config.model_copy(update={"trim": trim}))
-    done = {id_: folder for id_, folder in session.results.done.items() if id_ != REDUCED}
+    done = {id_: folder for id_, folder in session.done.items() if id_ != REDUCED}
     other = replace(
         session, request=replace(session.request, loaded=loaded), results=TaskResults(done=done)
     )
@@ -207,7 +207,7 @@ def measure(sides: Sides, *, seconds: float, rounds: int) -> Figures:
 
 
 def _largest(session: Session) -> float | None:
-    if session.request.loaded.config.engine.kind == "sample":
+    if session.config.engine.kind == "sample":
         return None
     return LARGEST_ANDROID if session.services.toolchain.api else LARGEST
 

@@ -224,7 +224,7 @@ def named_program(name: str, session: Session) -> SymbolizingLink | None:
 
 def named_files(name: str, session: Session) -> tuple[Path, Path] | None:
     listed = DROPPED_FILE.format(target=applications.find_holder(name, session))
-    made = session.results.obtain(NAMED) if trims_functions(session.request.config) else None
+    made = session.results.obtain(NAMED) if trims_functions(session.config) else None
     if made is None or listed not in made.files:
         return None
     return made.file(links.locate_unstripped(Link.NAMED, name)), made.file(listed)

@@ -63,7 +63,7 @@ _MOST_CHANGES = 40
 
 
 def inputs(task: Task, session: Session) -> dict[str, str]:
-    config = session.request.config
+    config = session.config
     builds = _builds(task, session)
     named = {
         f"{variant} {artifact}": binary_digest(build, artifact)
@@ -74,7 +74,7 @@ def inputs(task: Task, session: Session) -> dict[str, str]:
     for artifact in config.artifacts:
         if named_copy := locate_named(shipped, artifact):
             named[f"symbols of {artifact}"] = shipped.files[named_copy]
-    plain = session.results.done[PLAIN]
+    plain = session.done[PLAIN]
     if BYTE_TABLES_FILE in plain.files:
         named["bytes of plain"] = plain.files[BYTE_TABLES_FILE]
     named["made from"] = name_build_inputs(shipped, session)
@@ -85,7 +85,7 @@ def inputs(task: Task, session: Session) -> dict[str, str]:
         named["AAR"] = f"{session.services.engine.identity().digest} {dump(aar)}"
     if config.trim.prices:
         named["prices"] = "of models and scenarios"
-    done = session.results.done
+    done = session.done
     lost = _list_lost(task, session)
     for each in task.wants:
         named[each] = (
@@ -106,7 +106,7 @@ def inputs(task: Task, session: Session) -> dict[str, str]:
 
 
 def work(task: Task, session: Session, folder: Path) -> SizeResult:
-    config = session.request.config
+    config = session.config
     builds = _builds(task, session)
     facts = {
         (artifact, variant): read_elf(binary(build, artifact))
@@ -120,9 +120,9 @@ def work(task: Task, session: Session, folder: Path) -> SizeResult:
         all_prices = find_prices(session)
     prices = {each.artifact: shorten(each, _MOST_PRICES) for each in all_prices}
     parts, measured = _measure(builds, session, prices)
-    plain = byte_tables.read_tables(session.results.done[PLAIN])
+    plain = byte_tables.read_tables(session.done[PLAIN])
     made_from = read_build_inputs(builds[-1][1], session)
-    done = session.results.done
+    done = session.done
     lost = _list_lost(task, session)
     uses = {
         task_name(each): done[each].result_as(Use)
@@ -192,7 +192,7 @@ def _measure(
     asked = _list_asked(session)
     aars = weigh_aar(session, last)
     for variant, build in builds:
-        for artifact in session.request.config.artifacts:
+        for artifact in session.config.artifacts:
             key = (artifact, variant)
             if variant != shipped and key not in asked:
                 continue
@@ -214,7 +214,7 @@ def _measure(
                     parts[key] = make_table(found.by_component(View.SYMBOL))
             except InputError as error:
                 # A size that is within its budget does not depend on what its bytes are.
-                console = session.services.console
+                console = session.console
                 console.warn(f"the growth of {artifact} will not be explained: {error.message}")
     return parts, measured
 
@@ -227,7 +227,7 @@ def _find_existing(
 ) -> dict[str, frozenset[str]]:
     """Return what the builds have of each artifact that is without a part that a budget is of."""
     existing: dict[str, frozenset[str]] = {}
-    for budget in session.request.config.budgets:
+    for budget in session.config.budgets:
         artifact = budget.artifact
         if not (budget.section or budget.component):
             continue
@@ -239,7 +239,7 @@ def _find_existing(
         if budget.component and not known:
             msg = f"the budget {budget.id} limits something that {artifact} does not have"
             why = "whether it ever had it is not known: its plain build has no symbols"
-            session.services.console.warn(f"{msg}; {why}")
+            session.console.warn(f"{msg}; {why}")
     return existing
 
 
@@ -258,8 +258,8 @@ def _list_existing(
             existing |= list_parts(measures, None)
         elif f"bin/{artifact}" in build.files:
             files.append((binary(build, artifact), False))
-    if plain is None and trims_plain_build(session.request.config):
-        linked = session.results.done[LINKED]
+    if plain is None and trims_plain_build(session.config):
+        linked = session.done[LINKED]
         files.append((linked.file(locate_unstripped(Link.UNFOLDED, artifact)), True))
     for path, named in files:
         try:
@@ -273,7 +273,7 @@ def _list_existing(
 
 def _list_asked(session: Session) -> set[_File]:
     asked: set[_File] = set()
-    for budget in session.request.config.budgets:
+    for budget in session.config.budgets:
         if budget.measure:
             asked.add((budget.artifact, str(budget.variant)))
             if budget.max_size is not None and budget.max_size.share:
@@ -323,11 +323,7 @@ def _builds(task: Task, session: Session) -> list[tuple[str, StageFolder]]:
         (Variant.REGION, REGION),
         (Variant.REDUCED, REDUCED),
     )
-    return [
-        (str(variant), session.results.done[build])
-        for variant, build in every
-        if build in task.needs
-    ]
+    return [(str(variant), session.done[build]) for variant, build in every if build in task.needs]
 
 
 def expect_usable_baseline(request: TrimRequest) -> Baseline | None:
@@ -384,7 +380,7 @@ def _baseline(session: Session) -> Baseline | None:
         return None
     path, shown = chosen
     if not _is_there(path, session.request):
-        session.services.console.warn(f"there is no baseline {shown}, so growth is not measured")
+        session.console.warn(f"there is no baseline {shown}, so growth is not measured")
         return Baseline(source=f"{NO_BASELINE}there is no {shown}", sizes={})
     return _load_baseline(chosen, session.request)
 
@@ -399,7 +395,7 @@ def _choose_baseline(session: Session) -> tuple[Path, str] | None:
         return chosen
     root = session.services.store.root
     quick = request.options.quick
-    made_from = make_print(read_build_inputs(session.results.done[REDUCED], session))
+    made_from = make_print(read_build_inputs(session.done[REDUCED], session))
     for path, passed in list_passes(root, request.origin, quick=quick):
         if passed.made_from != made_from:
             at = f", at {passed.origin.commit[:12]}" if passed.origin.commit else ""
@@ -410,12 +406,12 @@ def _choose_baseline(session: Session) -> tuple[Path, str] | None:
 
 def remember_pass(session: Session, made_of: MadeOf | None) -> None:
     """Keep the sizes of a trim that passed. ``made_of``: None: it is not known."""
-    sizes = session.results.done[SIZE].file(SIZES_FILE)
+    sizes = session.done[SIZE].file(SIZES_FILE)
     store = session.services.store
     try:
         store.claim(PASS_FOLDER)
     except InputError as error:
-        session.services.console.warn(f"{error.message}: no pass is kept")
+        session.console.warn(f"{error.message}: no pass is kept")
         return
     keep_pass(store.root, sizes, made_of)
 

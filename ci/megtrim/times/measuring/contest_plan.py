@@ -54,8 +54,8 @@ def plan_contest(task: Task, session: Session) -> Contest | str:
 
 def plan_for_runner(task: Task, session: Session) -> Contest | str:
     cpu_class = scenario_of(task).cpu_class.name
-    devices = session.request.config.devices
-    if cpu_class in session.request.config.hosted_classes:
+    devices = session.config.devices
+    if cpu_class in session.config.hosted_classes:
         return f"class {cpu_class} runs on machines of GitHub's, whose times are not compared"
     if not any(device.runner and device.class_ == cpu_class for device in devices):
         return f"no device of class {cpu_class} is attached to a runner"
@@ -89,9 +89,9 @@ def find_files(task: Task, session: Session) -> ContestFiles:
     scenario = scenario_of(task)
     variant = trimmed_variant(task)
     reference = BASE if compares_with_base(task) else PLAIN
-    rival = dict(list_trimmed(session.request.config))[variant] if variant else PLAIN
+    rival = dict(list_trimmed(session.config))[variant] if variant else PLAIN
     request = session.request
-    builds = session.results.done
+    builds = session.done
     programs = {
         Side.REFERENCE: applications.program(scenario, request, builds[reference]),
         Side.RIVAL: applications.program(scenario, request, builds[rival]),
@@ -111,7 +111,7 @@ def measure_task(
     """Return the machine and its times, or what its CPU does not have."""
     device = session.services.device(scenario_of(task))
     files = find_files(task, session)
-    say = session.services.console.say
+    say = session.console.say
     machine = session.services.toolchain.machine
 
     def attempt(lease: Lease) -> tuple[DeviceIdentity, ContestResult | str]:
@@ -214,7 +214,7 @@ def _make_contest(
     rival: Contestant | None,
     tolerance: Tolerance,
 ) -> Contest:
-    perf = session.request.config.perf
+    perf = session.config.perf
     budget = perf.contest_budget
     criterion = perf.criterion
     if rival is None:  # nothing is decided, so what decides is no reason to measure again

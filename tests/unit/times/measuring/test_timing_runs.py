@@ -277,7 +277,7 @@ def session(tmp_path: Path) -> Session:
 
 
 def find_task(session: Session, name: str, *, since_base: bool = False) -> Task:
-    every = perf_tasks(session.request.config, since_base=since_base)
+    every = perf_tasks(session.config, since_base=since_base)
     return next(task for task in every if task.stage is Stage.PERF and task.name == name)
 
 
