@@ -8,9 +8,7 @@ from megtrim.core.chain.filenames import BYTE_TABLES_FILE, FINAL_FOLDER, PASS_FO
 from megtrim.core.chain.graph import (
     LINKED,
     PLAIN,
-    PROFILE,
     REDUCED,
-    REGION,
     SIZE,
     Task,
     task_name,
@@ -60,6 +58,7 @@ _File = tuple[str, str]
 _MOST_PRICES = 20
 """Of each kind, besides models and scenarios."""
 _MOST_CHANGES = 40
+_SHIPPED = str(Variant.REDUCED)
 
 
 def inputs(task: Task, session: Session) -> dict[str, str]:
@@ -68,9 +67,9 @@ def inputs(task: Task, session: Session) -> dict[str, str]:
     named = {
         f"{variant} {artifact}": binary_digest(build, artifact)
         for artifact in config.artifacts
-        for variant, build in builds
+        for variant, build in builds.items()
     }
-    *_, (_, shipped) = builds
+    shipped = session.done[REDUCED]
     for artifact in config.artifacts:
         if named_copy := locate_named(shipped, artifact):
             named[f"symbols of {artifact}"] = shipped.files[named_copy]
@@ -111,7 +110,7 @@ def work(task: Task, session: Session, folder: Path) -> SizeResult:
     facts = {
         (artifact, variant): read_elf(binary(build, artifact))
         for artifact in config.artifacts
-        for variant, build in builds
+        for variant, build in builds.items()
     }
     all_prices: tuple[PriceList, ...] = ()
     if config.trim.prices:
@@ -121,7 +120,7 @@ def work(task: Task, session: Session, folder: Path) -> SizeResult:
     prices = {each.artifact: shorten(each, _MOST_PRICES) for each in all_prices}
     parts, measured = _measure(builds, session, prices)
     plain = byte_tables.read_tables(session.done[PLAIN])
-    made_from = read_build_inputs(builds[-1][1], session)
+    made_from = read_build_inputs(session.done[REDUCED], session)
     done = session.done
     lost = _list_lost(task, session)
     uses = {
@@ -148,14 +147,14 @@ def work(task: Task, session: Session, folder: Path) -> SizeResult:
     artifacts = []
     for name in config.artifacts:
         price = every_price.get(name)
-        table = parts.get((name, builds[-1][0]))
+        table = parts.get((name, _SHIPPED))
         sizes = (
             _weigh((name, variant), facts[name, variant], now, before, changes, price)
-            for variant, _ in builds
+            for variant in builds
         )
         byte_map = None
         if table is not None and not are_unnamed(table.components):
-            byte_map = make_map(name, builds[-1][0], table, plain.get(name))
+            byte_map = make_map(name, _SHIPPED, table, plain.get(name))
         artifacts.append(
             ArtifactSizes(name=name, sizes=tuple(sizes), prices=prices.get(name), byte_map=byte_map)
         )
@@ -184,25 +183,24 @@ def _list_lost(task: Task, session: Session) -> dict[str, str]:
 
 
 def _measure(
-    builds: list[tuple[str, StageFolder]], session: Session, prices: Mapping[str, PriceList]
+    builds: Mapping[str, StageFolder], session: Session, prices: Mapping[str, PriceList]
 ) -> tuple[dict[_File, ByteTable], dict[_File, Measures]]:
     parts: dict[_File, ByteTable] = {}
     measured: dict[_File, Measures] = {}
-    *_, (shipped, last) = builds
     asked = _list_asked(session)
-    aars = weigh_aar(session, last)
-    for variant, build in builds:
+    aars = weigh_aar(session, session.done[REDUCED])
+    for variant, build in builds.items():
         for artifact in session.config.artifacts:
             key = (artifact, variant)
-            if variant != shipped and key not in asked:
+            if variant != _SHIPPED and key not in asked:
                 continue
-            named = locate_named(build, artifact) if variant == shipped else ""
+            named = locate_named(build, artifact) if variant == _SHIPPED else ""
             copy = build.file(named) if named else None
             try:
                 found = byte_tables.break_down_file(binary(build, artifact), copy, deflate=True)
                 measures = list_measures(found, prices.get(artifact) if named else None)
                 measured[key] = measures
-                if variant == shipped and artifact in aars:
+                if variant == _SHIPPED and artifact in aars:
                     measures[str(Measure.AAR)] = aars[artifact]
                 if f"bin/{artifact}{REST_SUFFIX}" in build.files:
                     rest = read_linked(binary(build, f"{artifact}{REST_SUFFIX}"))
@@ -220,7 +218,7 @@ def _measure(
 
 
 def _find_existing(
-    builds: list[tuple[str, StageFolder]],
+    builds: Mapping[str, StageFolder],
     session: Session,
     now: Baseline,
     plain: Mapping[str, ByteTable],
@@ -245,7 +243,7 @@ def _find_existing(
 
 def _list_existing(
     artifact: str,
-    builds: list[tuple[str, StageFolder]],
+    builds: Mapping[str, StageFolder],
     now: Baseline,
     plain: ByteTable | None,
     session: Session,
@@ -253,7 +251,7 @@ def _list_existing(
     """Components are the plain program's: the region build may not have all of them."""
     existing = list_parts(None, plain)
     files = []
-    for variant, build in builds:
+    for variant, build in builds.items():
         if measures := now.measured.get((artifact, variant)):
             existing |= list_parts(measures, None)
         elif f"bin/{artifact}" in build.files:
@@ -316,14 +314,9 @@ def _weigh(
     )
 
 
-def _builds(task: Task, session: Session) -> list[tuple[str, StageFolder]]:
-    every = (
-        (Variant.PLAIN, PLAIN),
-        (Variant.PROFILE, PROFILE),
-        (Variant.REGION, REGION),
-        (Variant.REDUCED, REDUCED),
-    )
-    return [(str(variant), session.done[build]) for variant, build in every if build in task.needs]
+def _builds(task: Task, session: Session) -> dict[str, StageFolder]:
+    """Return those that are measured, by variant; what ships is among them."""
+    return {task_name(build): session.done[build] for build in task.needs}
 
 
 def expect_usable_baseline(request: TrimRequest) -> Baseline | None:

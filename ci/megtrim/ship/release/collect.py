@@ -235,10 +235,9 @@ def _collect_symbols(session: Session, contents: ReleaseContents) -> Iterator[Re
 def _collect_left_out(session: Session, contents: ReleaseContents) -> Iterator[ReleaseFile]:
     done = session.done
     keep = references.read_keep(session)
-    builds = [done[each] for each in (REDUCED, REGION) if each in done]
     sha256 = {artifact.name: artifact.sha256 for artifact in contents.artifacts}
     for function in contents.functions:
-        program = read_program(function.artifact, builds, keep)
+        program = read_program(function.artifact, done[REDUCED], done.get(REGION), keep)
         if program is not None:
             text = dump_left_out(program.left_out, program_sha256=sha256[function.artifact])
             yield from_text(locate_left_out(function.artifact), text)
