@@ -139,7 +139,8 @@ def find_unknown(flags: tuple[Flag, ...], dialect: Dialect) -> str | None:
 
 
 def describe_unknown(name: str) -> str:
-    return f"the flag --{name.replace('_', '-')} is unknown to this engine's program"
+    shown = name.replace("_", "-")
+    return f"the flag --{shown} is unknown to this engine's {find_program().NAME}"
 
 
 def _select_device(
