@@ -236,7 +236,9 @@ class Bundle(Value):
         Line, expecting("an absolute path, or nothing", lambda text: text[:1] in ("", "/"))
     ]
     """Where an emulator finds the loader of the programs; empty if they are static."""
-    generation: Annotated[int, expecting("one of an engine's header", GENERATIONS.__contains__)]
+    generation: Annotated[
+        int, expecting(" or ".join(map(str, GENERATIONS)), GENERATIONS.__contains__)
+    ]
     max_age_s: Annotated[float, Field(le=LARGEST_DURATION_S)]
     programs: Programs
     """None at all: the build failed, and there is nothing to run."""
