@@ -89,6 +89,7 @@ _MOST_STEPS = 10
 _MOST_FEATURES = 100
 _MOST_ITERATIONS = 100_000
 _MOST_WARMUPS = 1000
+_GENERATIONS = " or ".join(map(str, GENERATIONS))
 
 
 class BundleDevice(Value):
@@ -236,9 +237,7 @@ class Bundle(Value):
         Line, expecting("an absolute path, or nothing", lambda text: text[:1] in ("", "/"))
     ]
     """Where an emulator finds the loader of the programs; empty if they are static."""
-    generation: Annotated[
-        int, expecting(" or ".join(map(str, GENERATIONS)), GENERATIONS.__contains__)
-    ]
+    generation: Annotated[int, expecting(_GENERATIONS, GENERATIONS.__contains__)]
     max_age_s: Annotated[float, Field(le=LARGEST_DURATION_S)]
     programs: Programs
     """None at all: the build failed, and there is nothing to run."""
