@@ -124,11 +124,11 @@ def _describe_place(task: Task, session: Session) -> str:
     )
     ids = [each.id for each in every if each.stage is Stage.PERF]
     before = ids.index(task.id)
-    done = [session.done[id_] for id_ in ids[:before] if id_ in session.done]
-    took_s = [
-        0.0 if found.measured is None else found.measured.time_s
-        for found in (each.result_as(PerfResult) for each in done)
-    ]
+    took_s = []
+    for id_ in ids[:before]:
+        if id_ in session.done:
+            measured = session.done[id_].result_as(PerfResult).measured
+            took_s.append(measured.time_s if measured is not None else 0.0)
     left_s = statistics.mean(took_s) * (len(ids) - before) if took_s else 0.0
     left = f", about {show_time(left_s)} left" if left_s else ""
     return f"comparison {before + 1} of {len(ids)}{left}"

@@ -357,6 +357,16 @@ def explain_left_out(thing: str, program: str | None, trim: TrimResults) -> dict
     if find_spelled_so(thing, code.by_name.keys() - {*dropped}):
         return None
     functions = find_left_out(thing, dropped, code)
+    rows = []
+    for each in functions:
+        row = {
+            "name": readable(each.name),
+            "linkage_name": each.name,
+            "size_bytes": each.size_bytes,
+            "called_by_kept": list(map(readable, each.called_by_kept)),
+            "called_by_left_out": list(map(readable, each.called_by_left_out)),
+        }
+        rows.append(row)
     return {
         "program": name,
         "kind": "function",
@@ -364,16 +374,7 @@ def explain_left_out(thing: str, program: str | None, trim: TrimResults) -> dict
         "kept_by": [],
         "state": "deferred" if defers_functions(session.config) else "left out",
         "size_bytes": sum(each.size_bytes for each in functions),
-        "functions": [
-            {
-                "name": readable(each.name),
-                "linkage_name": each.name,
-                "size_bytes": each.size_bytes,
-                "called_by_kept": [readable(caller) for caller in each.called_by_kept],
-                "called_by_left_out": [readable(caller) for caller in each.called_by_left_out],
-            }
-            for each in functions
-        ],
+        "functions": rows,
     }
 
 
