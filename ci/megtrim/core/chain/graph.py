@@ -28,16 +28,19 @@ class Stage(StrEnum):
 
     @property
     def verb(self) -> str:
-        if self is Stage.NEIGHBOURS:
-            return f"{Stage.VERIFY} --neighbours"
-        if self is Stage.PERF:
-            return f"{self} run"
-        if self is Stage.REFERENCES:
-            return f"{Stage.SIZE} why"
-        if self is Stage.COUNT:
-            return Stage.SIZE.value
-        own = (Stage.VERIFY, Stage.SIZE, Stage.REPORT)
-        return self.value if self in own else f"stage {self}"
+        return _VERBS.get(self, f"stage {self}")
+
+
+_VERBS = {
+    Stage.VERIFY: "verify",
+    Stage.NEIGHBOURS: "verify --neighbours",
+    Stage.COUNT: "size",
+    Stage.SIZE: "size",
+    Stage.PERF: "perf run",
+    Stage.REPORT: "report",
+    Stage.REFERENCES: "size why",
+}
+"""Of stages that are not a verb below `megtrim stage`."""
 
 
 SEARCH_SUFFIX = "#search"

@@ -126,9 +126,9 @@ def stage() -> None:
     epilog="""\b
 Examples:
   megtrim size
-  megtrim size --config examples/megengine-linux-arm64.yaml --engine ../MegEngine
-  megtrim size show build/load_and_run --map build/load_and_run.map
-  megtrim size diff before/load_and_run after/load_and_run
+  megtrim size --config android.yaml
+  megtrim size show build/app --map build/app.map
+  megtrim size diff before/app after/app
   megtrim size history --branch perf-history
   megtrim size prices --by model
 """,

@@ -164,13 +164,13 @@ class SwitchesConfig(ConfigSection):
     """Switches of the engine for the reduced build. Default: minimum_size decides."""
 
     rtti: StrictBool | None = None
-    """false: without C++ type information. Release builds of MegEngine for Arm never have it."""
+    """false: without C++ type information, which some releases never have."""
     logging: StrictBool | None = None
     """false: without log lines."""
     exceptions: StrictBool | None = None
     """false: every error of the engine is a trap without a message."""
     flatbuffers: StrictBool | None = None
-    """false: without the readers of all .mge models; refused if a model needs them."""
+    """false: without the readers of models that are flatbuffers; refused if a model needs them."""
 
 
 class TrimConfig(ConfigSection):

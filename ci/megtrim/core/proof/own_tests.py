@@ -30,8 +30,8 @@ _LOG = "build.log"
 def inputs(session: Session) -> dict[str, str]:
     asked = _find_asked(session)
     named = {
-        "plain": content_of(session.results.done[PLAIN]),
-        "reduced": content_of(session.results.done[REDUCED]),
+        "plain": content_of(session.done[PLAIN]),
+        "reduced": content_of(session.done[REDUCED]),
         "timeout": str(asked.timeout_s),
         "megtrim": code_digest(),
     }
@@ -51,7 +51,7 @@ def work(session: Session, folder: Path) -> SuiteResult:
 
 
 def _find_asked(session: Session) -> OwnTestsConfig:
-    asked = session.request.config.tests
+    asked = session.config.tests
     if asked is None:
         msg = "the configuration names no tests"
         raise TypeError(msg)
@@ -69,10 +69,10 @@ class _Trial:
         self._target = target
         self._place = place
         self._asked = asked
-        self._say = session.services.console.say
-        self._program = binary(session.results.done[REDUCED], target)
+        self._say = session.console.say
+        self._program = binary(session.done[REDUCED], target)
         self._build_id = parse_build_id(self._program.read_bytes())
-        self._defers = defers_functions(session.request.config)
+        self._defers = defers_functions(session.config)
 
     def run(self) -> SuiteResult:
         tests = self._place.list_tests(self._asked.commands)

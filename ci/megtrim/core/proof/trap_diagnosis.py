@@ -15,11 +15,12 @@ from megtrim.core.functions.runtime_lines import RuntimeLine
 from megtrim.core.keep.keepset import KeepSet, missing
 from megtrim.core.keep.marks import RegionTraces
 from megtrim.core.keep.region import Region
+from megtrim.core.own_program import read_error
 from megtrim.core.trim.builds import applications, links
 from megtrim.core.trim.runs.execution import RunResult, RunSpec
 from megtrim.core.trim.runs.tracing import leave_trace
 from megtrim.libs.elf.symbol_names import readable
-from megtrim.libs.programs.exit_status import ProgramRun, RunOutcome, ending, error_message
+from megtrim.libs.programs.exit_status import ProgramRun, RunOutcome, ending
 from megtrim.libs.util.errors import InputError, MegtrimError
 from megtrim.libs.util.limits import read_text
 from megtrim.libs.util.value import Value
@@ -134,7 +135,7 @@ def explain(
     """
     how = _how(reduced)
     if ending(profile) is not RunOutcome.PASSED:
-        said = error_message(profile.stderr) or f"it ended with {profile.rc}"
+        said = read_error(profile.stderr) or f"it ended with {profile.rc}"
         text = f"{how}, and the profile build fails too: {said}"
         return Diagnosis(status=ScenarioStatus.ENGINE_ERROR, text=text, log=profile.stderr)
     if lacking or lacking_operators:
@@ -223,7 +224,7 @@ def named_program(name: str, session: Session) -> SymbolizingLink | None:
 
 def named_files(name: str, session: Session) -> tuple[Path, Path] | None:
     listed = DROPPED_FILE.format(target=applications.find_holder(name, session))
-    made = session.results.obtain(NAMED) if trims_functions(session.request.config) else None
+    made = session.results.obtain(NAMED) if trims_functions(session.config) else None
     if made is None or listed not in made.files:
         return None
     return made.file(links.locate_unstripped(Link.NAMED, name)), made.file(listed)

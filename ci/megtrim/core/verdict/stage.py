@@ -80,7 +80,7 @@ _STAGE_CHECKS = {
 
 
 def inputs(task: Task, session: Session) -> dict[str, str]:
-    config = session.request.config
+    config = session.config
     toolchain = session.services.toolchain
     identity = session.services.engine.identity()
     named = {
@@ -100,8 +100,8 @@ def inputs(task: Task, session: Session) -> dict[str, str]:
         shown = {"name": device.name, "kind": device.kind, "facts": device.facts()}
         named[f"device of {name}"] = json.dumps(shown, sort_keys=True)
     for wanted in task.wants:
-        if wanted in session.results.done:
-            named[wanted] = content_of(session.results.done[wanted])
+        if wanted in session.done:
+            named[wanted] = content_of(session.done[wanted])
         elif wanted in session.results.failed:
             named[wanted] = failure_content(session.results.failed[wanted])
         else:
@@ -121,7 +121,7 @@ def inputs(task: Task, session: Session) -> dict[str, str]:
 
 
 def work(task: Task, session: Session, folder: Path) -> VerdictResult:
-    config = session.request.config
+    config = session.config
     toolchain = session.services.toolchain
     proofs = _last_proofs(task, session)
     proves = _proves(task)
@@ -233,9 +233,9 @@ def _devices(task: Task, session: Session) -> tuple[DeviceIdentity, ...]:
     found = {each.name: each for each in _list_measuring_devices(task, session)}
     if found:
         return tuple(found[name] for name in sorted(found))
-    for scenario in all_scenarios(session.request.config):
+    for scenario in all_scenarios(session.config):
         device = session.services.devices.get(scenario.cpu_class.name)
-        done = session.results.done.get(verify_task(scenario))
+        done = session.done.get(verify_task(scenario))
         if done is not None:
             machine = done.result_as(VerifyResult).device
         elif device is not None:
@@ -278,7 +278,7 @@ def _stage_checks(judged: Task, session: Session) -> Iterator[Check]:
     for task, kind in _STAGE_CHECKS.items():
         if task not in judged.wants:
             continue
-        done = session.results.done.get(task)
+        done = session.done.get(task)
         failure = session.results.failed.get(task)
         if done is None and failure is None:
             continue
@@ -316,7 +316,7 @@ def _fail(check: Check, failure: MegtrimError, session: Session) -> Check:
 
 
 def _tests_checks(session: Session) -> Iterator[Check]:
-    done = session.results.done.get(TESTS)
+    done = session.done.get(TESTS)
     failure = session.results.failed.get(TESTS)
     if done is None and failure is None:
         return
@@ -339,7 +339,7 @@ def _tests_checks(session: Session) -> Iterator[Check]:
 def page_checks(session: Session) -> Iterator[Check]:
     page_bytes = session.services.toolchain.page_bytes
     request = session.request
-    reduced = session.results.done.get(REDUCED)
+    reduced = session.done.get(REDUCED)
     if not page_bytes or reduced is None:
         return
     for artifact in request.config.artifacts:
@@ -390,9 +390,9 @@ def _describe_reduced(reduced: ReduceResult) -> str:
 
 def _warnings(session: Session) -> tuple[str, ...]:
     dirty = session.services.engine.identity().dirty
-    header = session.results.done.get(HEADER)
+    header = session.done.get(HEADER)
     sizes = size_result(session.results)
-    config = session.request.config
+    config = session.config
     warnings = list(session.request.loaded.warnings)
     if dirty:
         files = count(len(dirty), "file")

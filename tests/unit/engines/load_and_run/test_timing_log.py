@@ -9,7 +9,8 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from megtrim.engines.load_and_run.timing_log import DamagedLog, TimingLog, read_timing_log
+from megtrim.engines.load_and_run.timing_log import read_timing_log
+from megtrim.libs.programs.timing_log import DamagedLog, TimingLog
 from support.timing_logs import MADE, Form, MadeLog
 
 DATA = Path(__file__).parents[3] / "data"

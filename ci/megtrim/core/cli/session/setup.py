@@ -311,7 +311,7 @@ def open_applications(loaded: LoadedConfig, processes: ProcessRunner) -> dict[st
 
 def describe(session: Session) -> None:
     services = session.services
-    console = session.services.console
+    console = session.console
     identity = services.engine.identity()
     toolchain = services.toolchain
     commit = f" at {identity.commit[:12]}" if identity.commit else ""

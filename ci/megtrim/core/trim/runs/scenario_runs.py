@@ -33,7 +33,7 @@ def cache_of(scenario: Scenario, session: Session) -> Path | None:
     if scenario.settings.algo_cache is not None:
         return session.request.path(scenario.settings.algo_cache)
     if scenario.searches:
-        return session.results.done[search_task(scenario)].file(CACHE_FILE)
+        return session.done[search_task(scenario)].file(CACHE_FILE)
     return None
 
 
@@ -65,7 +65,7 @@ def make_run_spec(
 
 def record_of(scenario: Scenario, session: Session, trace: Trace) -> ScenarioRecord:
     toolchain = session.services.toolchain
-    chosen = session.request.config.toolchain.kind != "auto"
+    chosen = session.config.toolchain.kind != "auto"
     bound = bind(scenario, session.request.loaded, cache_of(scenario, session))
     return replace(
         bound,

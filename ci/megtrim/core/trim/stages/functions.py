@@ -98,7 +98,7 @@ def _needs_probes(session: Session) -> bool:
     if session.request.options.committed or session.request.recorded:
         return False
     here = (device.kind for device in session.services.devices.values())
-    there = (device.kind for device in session.request.config.devices if device.runner)
+    there = (device.kind for device in session.config.devices if device.runner)
     asked = here if session.request.options.quick else (*here, *there)
     return any(kind != tracing.EMULATED for kind in asked)
 
@@ -179,7 +179,7 @@ def _scenario_inputs(scenario: Scenario, session: Session) -> dict[str, str]:
     named = _run_inputs(scenario, session)
     named["link"] = _link_of(scenario, session)
     named["says what goes wrong"] = str(speaks(session.request))
-    for file, sha256 in session.results.done[LINKED].files.items():
+    for file, sha256 in session.done[LINKED].files.items():
         if file.startswith(f"{LINKS}/") and file.endswith(files):
             named[f"program {file}"] = sha256
     return named
@@ -196,7 +196,7 @@ def _link_of(scenario: Scenario, session: Session) -> str:
 def _run_inputs(scenario: Scenario, session: Session) -> dict[str, str]:
     named = scenario_inputs(scenario, session) | {"form": tracing.FORM}
     if scenario.searches:
-        named["algorithm cache"] = session.results.done[search_task(scenario)].files[CACHE_FILE]
+        named["algorithm cache"] = session.done[search_task(scenario)].files[CACHE_FILE]
     return named
 
 
@@ -209,7 +209,7 @@ def _record(scenario: Scenario, session: Session, folder: Path) -> RecordResult:
     if given is not None:
         return _take(given, scenario, session, folder)
 
-    links = session.results.done[LINKED]
+    links = session.done[LINKED]
     holder = applications.holder_of(scenario, session)
     name = applications.name_of(scenario, session.request)
     observed = read_observables(links.file(linking.observables(holder)))
@@ -229,7 +229,7 @@ def _record(scenario: Scenario, session: Session, folder: Path) -> RecordResult:
         return found, run.wall_s
 
     found, time_s = run_with_retries(
-        session.services.device(scenario), attempt, say=session.services.console.say
+        session.services.device(scenario), attempt, say=session.console.say
     )
     (folder / FUNCTIONS_FILE).write_text(dump_list(found), encoding="utf-8")
     return RecordResult(functions=len(found.names), time_s=time_s)
@@ -249,7 +249,7 @@ def _take(given: DeviceResult, scenario: Scenario, session: Session, folder: Pat
     if data is None or found is None:
         msg = f"{scenario.id}: {given.device.name} brought no {_LIST}"
         raise InputError(msg, hint="run the device job again")
-    observed = read_observables(session.results.done[LINKED].file(linking.observables(name)))
+    observed = read_observables(session.done[LINKED].file(linking.observables(name)))
     if found != function_list(observed, found.names):
         msg = f"{file}: lists other functions than this link has"
         raise InputError(msg, hint="run the device job again")
@@ -273,14 +273,14 @@ def speaks(request: TrimRequest) -> bool:
 def _keep_inputs(session: Session) -> dict[str, str]:
     links = linking.identities(session.results)
     named = {f"link {target}": sha256 for target, sha256 in links.items()}
-    if HEADER in session.results.done:
-        named["regions"] = session.results.done[HEADER].files[KEEP_SET_FILE]
+    if HEADER in session.done:
+        named["regions"] = session.done[HEADER].files[KEEP_SET_FILE]
     if session.request.options.committed:
         text = dump_keep_set(read_committed(session.request.loaded, session.services.engine))
         return named | {"committed": hashlib.sha256(text.encode()).hexdigest()}
     named["generation"] = str(session.services.engine.identity().generation)
-    for scenario in all_scenarios(session.request.config):
-        files = session.results.done[functions_task(scenario)].files
+    for scenario in all_scenarios(session.config):
+        files = session.done[functions_task(scenario)].files
         # Equal lists of other arguments are another keep set: it says what each is bound to.
         named[f"scenario {scenario.id}"] = binding_of(scenario, session)
         named[f"functions {scenario.id}"] = files[FUNCTIONS_FILE]
@@ -300,7 +300,7 @@ def _keep(session: Session, folder: Path) -> FunctionsKeepSetResult:
 def _expect_fitting(keep: KeepSet, session: Session) -> None:
     links = linking.identities(session.results)
     by_id = {record.id: record for record in keep.scenarios}
-    for scenario in all_scenarios(session.request.config):
+    for scenario in all_scenarios(session.config):
         wanted = links[applications.holder_of(scenario, session)]
         record = by_id.get(scenario.id)
         if record is None:
@@ -316,9 +316,9 @@ def _expect_fitting(keep: KeepSet, session: Session) -> None:
 
 def _merge_records(session: Session) -> KeepSet:
     traced = None
-    if HEADER in session.results.done:
-        traced = read_keep_set(session.results.done[HEADER].file(KEEP_SET_FILE))
-    regions = traced if traced and not trims_plain_build(session.request.config) else None
+    if HEADER in session.done:
+        traced = read_keep_set(session.done[HEADER].file(KEEP_SET_FILE))
+    regions = traced if traced and not trims_plain_build(session.config) else None
     before = {record.id: record for record in regions.scenarios} if regions else {}
     links = {
         name: linking.read_unfolded(name, session.results)
@@ -326,7 +326,7 @@ def _merge_records(session: Session) -> KeepSet:
     }
     records = [
         _with_functions(scenario, before.get(scenario.id), links, session)
-        for scenario in all_scenarios(session.request.config)
+        for scenario in all_scenarios(session.config)
     ]
     generation = session.services.engine.identity().generation
     known = find_operators(session.services.engine, session.request.loaded)
@@ -340,7 +340,7 @@ def _with_functions(
     links: Mapping[str, linking.UnfoldedLink],
     session: Session,
 ) -> ScenarioRecord:
-    folder = session.results.done[functions_task(scenario)]
+    folder = session.done[functions_task(scenario)]
     if record is None:
         # No regions were traced: the list of functions is all that there is of it.
         sha256 = folder.files[FUNCTIONS_FILE]
