@@ -51,6 +51,7 @@ def suite(tmp_path: Path, processes: ProcessRunner) -> Suite:
     folder = SuiteFolder(
         folder=tmp_path / "build",
         file=tmp_path / "build/program",
+        places=(tmp_path / "build",),
         scratch=tmp_path / "scratch",
         processes=processes,
         is_stale=True,

@@ -23,7 +23,7 @@ target_link_libraries(draw static)
 add_executable(alone test.c)
 target_link_libraries(alone static)
 add_test(NAME square COMMAND sh -c "test `$<TARGET_FILE:draw> square` = 9")
-add_test(NAME circle.3+ COMMAND sh -c "test `$<TARGET_FILE:draw> circle` = 27")
+add_test(NAME circle.3+ COMMAND sh -c "test `$<TARGET_FILE:draw> circle 2>&1` = 27")
 add_test(NAME wrong COMMAND draw nothing)
 add_test(NAME linked COMMAND alone)
 add_test(NAME broken COMMAND false)
@@ -85,7 +85,10 @@ def test_each_test_passes_with_the_second_file_and_traps_without_it(folder: Path
     assert check["text"] == (
         "2 of 3 tests load draw: with the companion file 2 pass; without it 1 pass, 1 trap"
     )
-    assert check["detail"] == "these do not load draw, and do not count: linked"
+    assert check["detail"] == (
+        "circle.3+: it trapped: the function circle is not kept\n"
+        "these do not load draw, and do not count: linked"
+    )
 
 
 def test_what_a_test_needs_traps_in_a_program_without_it(folder: Path) -> None:
@@ -93,6 +96,16 @@ def test_what_a_test_needs_traps_in_a_program_without_it(folder: Path) -> None:
 
     assert (rc, check["status"]) == (0, "pass")
     assert check["text"] == "2 of 3 tests load draw: 1 pass, 1 trap"
+
+
+def test_what_the_tests_reach_is_kept(folder: Path) -> None:
+    rc, check = trim(folder, "function", keep=True)
+
+    assert (rc, check["status"]) == (0, "pass")
+    assert check["text"] == "2 of 3 tests load draw: 2 pass"
+    kept = run_megtrim("explain", "circle", cwd=folder)
+    assert "circle.3@tests" in kept.stdout
+    assert "square@any" not in kept.stdout
 
 
 def test_a_suite_that_links_the_library_shows_nothing(folder: Path) -> None:

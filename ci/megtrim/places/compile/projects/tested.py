@@ -5,7 +5,7 @@ import os
 import shlex
 import shutil
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -15,6 +15,7 @@ from megtrim.libs.util.files import guard_write
 from megtrim.libs.util.process import Command, ProcessRunner
 from megtrim.libs.util.value import Value
 from megtrim.places.compile.projects import watcher
+from megtrim.places.compile.projects.linked_files import find_copies
 
 _OURS = ("cmake", "ctest", "ninja")
 _CTEST = "ctest"
@@ -39,6 +40,10 @@ class SuiteRun(Value):
     """A process of it loaded the file that was put in the place of the project's own."""
     trapped: bool
     """Such a process got the signal of a trap."""
+    place: int | None
+    """Offset in the file of the first trap; None: it is not known."""
+    argument: int
+    """What was in the register of the first argument then."""
     said: str
 
     @property
@@ -49,11 +54,35 @@ class SuiteRun(Value):
         return "it did not end in time" if self.timed_out else f"it ended with {self.rc}"
 
 
+class _ReplacedFile(Value):
+    file: Path
+    folder: Path
+    """Where it really is: a test may leave a link in the place of a folder."""
+    aside: Path
+    beside: Path
+    """Where the companion file goes."""
+
+    def put(self, program: Path, rest: Path | None) -> None:
+        # A test may have left a link there.
+        self.beside.unlink(missing_ok=True)
+        shutil.copy2(program, self.file)
+        if rest is not None:
+            shutil.copy2(rest, self.beside)
+
+    def restore(self) -> None:
+        """A file whose folder is no longer there is for the build to make again."""
+        if self.folder.is_dir() and self.file.parent.resolve() == self.folder:
+            self.beside.unlink(missing_ok=True)
+            self.aside.replace(self.file)
+
+
 class SuiteFolder(Value):
     folder: Path
     """Where the commands start."""
     file: Path
     """What the project built, and what is replaced."""
+    places: tuple[Path, ...]
+    """Folders where the build may have copies of it, which are replaced, too."""
     scratch: Path
     processes: ProcessRunner
     is_stale: bool
@@ -109,30 +138,46 @@ class SuiteFolder(Value):
 
     @contextmanager
     def put(self, program: Path, *, rest: Path | None) -> Iterator[None]:
-        """Put a trimmed file in the place of the project's own, which comes back at the end."""
-        aside = self.scratch / _ASIDE
-        beside = self.file.with_name(f"{program.name}{REST_SUFFIX}")
+        """Put a trimmed file in the places of the project's own, which come back at the end."""
+        # The linked file is the first to go and the last to come back: should megtrim be ended in
+        # between, the build makes it, and so its copies, again.
         with guard_write(self.file):
             self.scratch.mkdir(parents=True, exist_ok=True)
-            self.file.replace(aside)
-            # A test may have left a link there.
-            beside.unlink(missing_ok=True)
+            files = (self.file, *find_copies(self.file, self.places))
+        replaced: list[_ReplacedFile] = []
         try:
             with guard_write(self.file):
-                shutil.copy2(program, self.file)
-                if self.is_stale:
-                    os.utime(self.file, (0, 0))
-                if rest is not None:
-                    shutil.copy2(rest, beside)
+                for number, file in enumerate(files):
+                    place = self._describe(file, number, program)
+                    file.replace(place.aside)
+                    replaced.append(place)
+                    place.put(program, rest)
+                    if self.is_stale:
+                        os.utime(file, (0, 0))
             yield
         finally:
             with guard_write(self.file):
-                beside.unlink(missing_ok=True)
-                aside.replace(self.file)
+                for place in reversed(replaced):
+                    place.restore()
 
-    def run(self, test: OwnTest, build_id: str, *, timeout_s: float) -> SuiteRun:
-        """``build_id``: of the trimmed file; empty: the project's own is in its place."""
-        env = self._make_places()
+    def _describe(self, file: Path, number: int, program: Path) -> _ReplacedFile:
+        return _ReplacedFile(
+            file=file,
+            folder=file.parent.resolve(),
+            aside=self.scratch / f"{_ASIDE}-{number}",
+            beside=file.with_name(f"{program.name}{REST_SUFFIX}"),
+        )
+
+    def run(
+        self,
+        test: OwnTest,
+        build_id: str,
+        *,
+        timeout_s: float,
+        variables: Mapping[str, str] | None = None,
+    ) -> SuiteRun:
+        """``build_id``: of the trimmed file; empty: nobody watches what is loaded."""
+        env = {**self._make_places(), **(variables or {})}
         record = self.scratch / _RECORD
         record.unlink(missing_ok=True)
         argv = test.argv
@@ -154,6 +199,8 @@ class SuiteFolder(Value):
             timed_out=ended.timed_out,
             loaded=seen.get("loaded") is True,
             trapped=seen.get("trapped") is True,
+            place=_read_number(seen, "place"),
+            argument=_read_number(seen, "argument") or 0,
             said=ended.stdout,
         )
 
@@ -168,6 +215,11 @@ class SuiteFolder(Value):
         with guard_write(home):
             home.mkdir(parents=True, exist_ok=True)
         return {"HOME": str(home), "TMPDIR": str(home)}
+
+
+def _read_number(seen: Mapping[str, object], name: str) -> int | None:
+    number = seen.get(name)
+    return number if isinstance(number, int) else None
 
 
 def _read_record(record: Path) -> dict[str, object]:
