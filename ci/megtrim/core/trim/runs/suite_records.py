@@ -85,12 +85,22 @@ def _run(
     seen = place.run(test, "", timeout_s=timeout_s, variables={variable: str(left)})
     if not seen.passed or not left.exists():
         return None
-    data = read_bytes(
-        left, most_bytes=_LARGEST_RECORD_BYTES, expected="a record of functions", hint=_HINT
-    )
+    return read_reached(left, table, observed, source=test.name)
+
+
+def read_reached(
+    record: Path, table: FunctionTable, observed: Observables, *, source: str
+) -> FunctionList | None:
+    """Return the functions that ``record`` marks; None: there are none.
+
+    Raises InputError for what the link cannot have written.
+    """
+    expected = "a record of functions"
+    data = read_bytes(record, most_bytes=_LARGEST_RECORD_BYTES, expected=expected, hint=_HINT)
     if not data:
         return None
-    names = observed.ran(probes.find_marked(data, table, source=f"record of {test.name}"))
+    ran = probes.find_marked(data, table, source=f"record of {source}")
+    names = observed.ran(ran)
     return FunctionList(link_sha256=observed.link_sha256, names=names) if names else None
 
 
