@@ -51,6 +51,16 @@ int area(const char *name, int side) {
 }
 """,
 }
+MAKEFILE = """\
+all: bin/draw staged/draw
+obj/draw: main.c shapes.c
+\tmkdir -p obj && $(CC) -O1 main.c shapes.c -o obj/draw
+bin/draw: obj/draw
+\tmkdir -p bin && cp obj/draw bin/draw
+staged/draw: obj/draw
+\tmkdir -p staged && strip -o staged/draw obj/draw
+"""
+"""No test starts the file that is linked."""
 CONFIG = {
     "version": 1,
     "engine": {"kind": "cmake", "source": "source", "target": "draw"},
@@ -115,6 +125,33 @@ def test_a_suite_that_links_the_library_shows_nothing(folder: Path) -> None:
     assert check["text"] == (
         "none of 1 test that pass with the plain file load draw, so they show nothing of it"
     )
+
+
+def test_tests_that_start_copies_count(tmp_path: Path) -> None:
+    write(tmp_path / "source", {**FILES, "Makefile": MAKEFILE})
+    quiet = ["sh", "-c", "test `bin/draw circle 2> /dev/null` = 27"]
+    config = CONFIG | {
+        "engine": {
+            "kind": "link",
+            "source": "source",
+            "target": "draw",
+            "build": [["make", "CC=gcc"]],
+        },
+        "trim": {"level": "function"},
+        "tests": {"commands": [["bin/draw", "square"], ["staged/draw", "square"], quiet]},
+    }
+    del config["toolchain"]
+    (tmp_path / "megtrim.yaml").write_text(yaml.safe_dump(config), encoding="utf-8")
+    ended = run_megtrim("trim", "--accept", cwd=tmp_path)
+
+    assert ended.rc == 0, ended.stderr
+    text = (tmp_path / "megtrim-out/final/verdict.json").read_text(encoding="utf-8")
+    (check,) = [each for each in json.loads(text)["checks"] if each["kind"] == "tests"]
+    assert check["text"] == "3 of 3 tests load draw: 2 pass, 1 trap"
+    assert check["detail"].endswith(": it trapped: the function circle is not kept")
+    places = (tmp_path / "megtrim-out/work").rglob("draw")
+    sizes = {path.parent.name: path.stat().st_size for path in places if path.is_file()}
+    assert sizes["bin"] == sizes["obj"] > sizes["staged"] > 0
 
 
 def test_a_test_that_ends_otherwise_is_a_failure(folder: Path) -> None:
