@@ -1,9 +1,9 @@
 """Runs a command, and notes whether one of its processes loads the file with a build id.
 
 It also notes where in that file the first trap was, and what was in the register of the first
-argument. Started as ``python -I -S watcher.py RECORD BUILD_ID PROGRAM ARGUMENT...``. It traces the command
-and all that it starts, and reads the maps of each process when it begins, when a signal reaches it
-and when it ends. It exits as the command does.
+argument. Started as ``python -I -S watcher.py RECORD BUILD_ID PROGRAM ARGUMENT...``. It traces the
+command and all that it starts, and reads the maps of each process when it begins, when a signal
+reaches it and when it ends. It exits as the command does.
 """
 
 import ctypes
