@@ -20,8 +20,10 @@ enable_testing()
 add_library(static STATIC shapes.c)
 add_executable(draw main.c)
 target_link_libraries(draw static)
+add_library(side SHARED side.c)
+set_target_properties(side PROPERTIES LIBRARY_OUTPUT_DIRECTORY lib)
 add_executable(alone test.c)
-target_link_libraries(alone static)
+target_link_libraries(alone static side)
 add_test(NAME square COMMAND sh -c "test `$<TARGET_FILE:draw> square` = 9")
 add_test(NAME circle.3+ COMMAND sh -c "test `$<TARGET_FILE:draw> circle 2>&1` = 27")
 add_test(NAME wrong COMMAND draw nothing)
@@ -39,8 +41,10 @@ int main(int argc, char **argv) {
 """,
     "test.c": """\
 int area(const char *name, int side);
-int main(void) { return area("square", 3) != 9; }
+int side(void);
+int main(void) { return area("square", side()) != 9; }
 """,
+    "side.c": "int side(void) { return 3; }\n",
     "shapes.c": """\
 #include <string.h>
 static __attribute__((noinline)) int square(int side) { return side * side; }

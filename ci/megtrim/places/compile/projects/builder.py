@@ -36,6 +36,8 @@ _TESTS = "tests"
 class Builder:
     _trusts_times = True
     """By them it tells whether what it built is still there."""
+    _links_beside = True
+    """What it builds looks for libraries in its own folder."""
 
     def __init__(
         self,
@@ -142,6 +144,7 @@ class Builder:
             scratch=tree.root / _TESTS,
             processes=self._processes,
             is_stale=self._trusts_times,
+            is_joined=self._links_beside,
         )
 
     def _find_start(self, tree: WorkTree) -> Path:

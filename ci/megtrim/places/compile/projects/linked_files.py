@@ -6,6 +6,11 @@ from pathlib import Path
 
 from megtrim.libs.elf.layout import ELF_MAGIC, parse_build_id
 from megtrim.libs.elf.loaded import find_difference, find_other_code
+from megtrim.libs.elf.needed_libraries import list_needed
+from megtrim.libs.util.errors import InputError
+
+_SHARED = ".so"
+_OBJECT = ".o"
 
 
 def is_elf(path: Path) -> bool:
@@ -28,6 +33,35 @@ def find_copies(linked: Path, folders: Sequence[Path]) -> tuple[Path, ...]:
             if path != linked and _is_copy(own, path):
                 found.add(path)
     return tuple(sorted(found))
+
+
+def join_libraries(folder: Path) -> None:
+    """Put links to the libraries of a build next to the files of it that need them.
+
+    Such files look for them in their own folder alone, as what ships does.
+    """
+    every = sorted(folder.rglob("*"))
+    libraries: dict[str, Path] = {}
+    for path in every:
+        if _SHARED in path.name and is_elf(path):
+            libraries.setdefault(path.name, path)
+    waiting = [
+        path for path in every if not path.is_symlink() and path.suffix != _OBJECT and is_elf(path)
+    ]
+    while waiting:
+        file = waiting.pop()
+        for name in _list_needed(file):
+            beside = file.with_name(name)
+            if name in libraries and not os.path.lexists(beside):
+                beside.symlink_to(os.path.relpath(libraries[name], file.parent))
+                waiting.append(beside)
+
+
+def _list_needed(file: Path) -> tuple[str, ...]:
+    try:
+        return list_needed(file)
+    except InputError:
+        return ()
 
 
 def _iter_files(folder: Path) -> Iterator[Path]:

@@ -15,7 +15,7 @@ from megtrim.libs.util.files import guard_write
 from megtrim.libs.util.process import Command, ProcessRunner
 from megtrim.libs.util.value import Value
 from megtrim.places.compile.projects import watcher
-from megtrim.places.compile.projects.linked_files import find_copies
+from megtrim.places.compile.projects.linked_files import find_copies, join_libraries
 
 _OURS = ("cmake", "ctest", "ninja")
 _CTEST = "ctest"
@@ -87,6 +87,8 @@ class SuiteFolder(Value):
     processes: ProcessRunner
     is_stale: bool
     """Its build makes the file again, should megtrim be ended while another one is in its place."""
+    is_joined: bool = False
+    """What is built finds libraries in its own folder alone, so they are linked to from there."""
 
     def prepare(self, commands: Sequence[tuple[str, ...]], *, timeout_s: float, log: Path) -> None:
         """Raises ProductFailure for a command that fails."""
@@ -104,6 +106,9 @@ class SuiteFolder(Value):
             if not ended.ok:
                 msg = f"`{shown}` of tests.build fails with {ended.rc}"
                 raise ProductFailure(msg, hint=f"its last words are in {log}")
+        if self.is_joined:
+            with guard_write(self.folder):
+                join_libraries(self.folder)
 
     def list_tests(self, commands: Sequence[tuple[str, ...]]) -> tuple[OwnTest, ...]:
         """A call of ctest stands for each of its tests."""

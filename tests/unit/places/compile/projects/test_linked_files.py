@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from megtrim.places.compile.projects.linked_files import find_copies
+from megtrim.places.compile.projects.linked_files import find_copies, join_libraries
 from support.made_programs import ID, folded, numbered_file
+from unit.libs.elf.test_needed_libraries import elf, make
 
 LINKED = folded()
 NO_ID = LINKED.replace(bytes.fromhex(ID), bytes(20))
@@ -58,3 +59,24 @@ def test_a_file_that_cannot_be_read_is_no_copy(tmp_path: Path) -> None:
     (tmp_path / "folder").mkdir()
 
     assert find_copies(linked, (tmp_path,)) == ()
+
+
+def test_links_to_libraries_are_where_they_are_needed(tmp_path: Path) -> None:
+    """Also of what a library itself needs, by the name that it is asked by."""
+    build = {
+        "lib/libb.so.1.2": elf("liba.so"),
+        "other/liba.so": elf("libc.so.6"),
+        "tests/run": elf("libb.so.1", "libc.so.6"),
+        "tests/own/libb.so.1": elf(),
+        "tests/own/run": elf("libb.so.1"),
+        "tests/object.o": elf("liba.so"),
+    }
+    make(tmp_path, build)
+    (tmp_path / "lib/libb.so.1").symlink_to("libb.so.1.2")
+    for _ in range(2):
+        join_libraries(tmp_path)
+
+    made = {path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*.so*")}
+    asked = {"lib/libb.so.1", "lib/liba.so", "tests/libb.so.1", "tests/liba.so"}
+    assert made - build.keys() == asked
+    assert (tmp_path / "tests/libb.so.1").readlink() == Path("../lib/libb.so.1")

@@ -88,6 +88,7 @@ class RecordedBuilder(Builder):
 
     runs_commands = True
     _trusts_times = False
+    _links_beside = False
 
     def _make(
         self,
