@@ -122,6 +122,18 @@ def test_a_copy_in_a_folder_that_a_test_replaces(suite: Suite) -> None:
     assert suite.folder.file.read_bytes() == own
 
 
+def test_a_test_that_leaves_links_when_it_traps(suite: Suite) -> None:
+    theirs = suite.outside / "theirs"
+    theirs.write_text("theirs", encoding="utf-8")
+    leaves = f"mkdir -p a/b && echo > a/b/c && ln -s {theirs} a/b/d && ln -s {suite.outside} e"
+
+    assert suite.shell(f"{leaves} && ./program now").trapped
+    assert [path.name for path in suite.folder.folder.rglob("*")] == ["program"]
+    assert theirs.read_text(encoding="utf-8") == "theirs"
+    assert suite.shell(leaves).passed
+    assert (suite.folder.folder / "a/b/c").exists()
+
+
 @pytest.mark.parametrize(
     ("forged", "said"),
     [

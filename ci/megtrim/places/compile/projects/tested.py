@@ -6,7 +6,7 @@ import shlex
 import shutil
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from megtrim.core.build_spec import REST_SUFFIX
@@ -181,7 +181,11 @@ class SuiteFolder(Value):
         timeout_s: float,
         variables: Mapping[str, str] | None = None,
     ) -> SuiteRun:
-        """``build_id``: of the trimmed file; empty: nobody watches what is loaded."""
+        """``build_id``: of the trimmed file; empty: nobody watches what is loaded.
+
+        What a test has left that did not pass with the trimmed file is removed: another run of it,
+        or another test, would meet it.
+        """
         env = {**self._make_places(), **(variables or {})}
         record = self.scratch / _RECORD
         record.unlink(missing_ok=True)
@@ -197,7 +201,10 @@ class SuiteFolder(Value):
             merge_stderr=True,
             tested=True,
         )
+        before = self._list_entries() if build_id else frozenset()
         ended = self.processes.for_builds().run(command)
+        if build_id and not ended.ok:
+            self._remove_new(before)
         seen = _read_record(record) if build_id and not ended.timed_out else {}
         return SuiteRun(
             rc=ended.rc,
@@ -208,6 +215,23 @@ class SuiteFolder(Value):
             argument=_read_number(seen, "argument") or 0,
             said=ended.stdout,
         )
+
+    def _list_entries(self) -> frozenset[Path]:
+        return frozenset(
+            Path(place, name)
+            for folder in self.places
+            for place, folders, files in os.walk(folder)
+            for name in (*folders, *files)
+        )
+
+    def _remove_new(self, before: frozenset[Path]) -> None:
+        # The longest paths first: a folder is empty when its turn comes.
+        for path in sorted(self._list_entries() - before, reverse=True):
+            with suppress(OSError):
+                if path.is_dir() and not path.is_symlink():
+                    path.rmdir()
+                else:
+                    path.unlink()
 
     def _resolve(self, words: tuple[str, ...]) -> tuple[str, ...]:
         name, *others = words
