@@ -69,6 +69,8 @@ REGION = f"{Stage.REDUCE}/{Variant.REGION}"
 LINKED = f"{Stage.FUNCTIONS}/linked"
 """The unfolded links that show which functions run."""
 FUNCTIONS = f"{Stage.FUNCTIONS}/keepset"
+REACHED = f"{Stage.FUNCTIONS}/tests"
+"""What the project's own tests reach."""
 NAMED = f"{Stage.REDUCE}/named"
 """The shipped program, linked so that a function that is not kept is named; built on a trap."""
 REDUCED = f"{Stage.REDUCE}/{Variant.REDUCED}"
@@ -151,6 +153,11 @@ def defers_functions(config: Config) -> bool:
     return config.trim.level == "deferred"
 
 
+def keeps_tests(config: Config) -> bool:
+    """Whether what the project's own tests reach is kept."""
+    return config.tests is not None and config.tests.keep
+
+
 def trims_plain_build(config: Config) -> bool:
     return trims_functions(config) and config.trim.base == "plain"
 
@@ -197,6 +204,9 @@ def _functions(config: Config, *, committed: bool) -> Iterator[Task]:
         needs = (LINKED, *(task.id for task in _searches(each)))
         yield Task(stage=Stage.FUNCTIONS, name=each.id, needs=needs, scenario=each)
     ran = tuple(functions_task(each) for each in every)
+    if keeps_tests(config) and not committed:
+        yield Task(stage=Stage.FUNCTIONS, name=task_name(REACHED), needs=(base, LINKED))
+        ran = (*ran, REACHED)
     yield Task(stage=Stage.FUNCTIONS, name="keepset", needs=(*header, LINKED, *ran))
     yield Task(stage=Stage.REDUCE, name=Variant.REDUCED, needs=(base, *header, LINKED, FUNCTIONS))
 

@@ -16,6 +16,8 @@ from megtrim.libs.elf.symbol_table import Function, FunctionTable
 from megtrim.libs.util.errors import ACCEPT, InputError, ProductFailure
 
 STUB = "megtrim_stub"
+REPORTING = f"{STUB}_ran"
+"""The function of a link with names that says which one is not kept, and traps."""
 _MAIN = "main"
 """Called by the C library's start-up code, which no link shows."""
 _NOT_KEPT = re.compile(r"megtrim: function #([0-9]{1,9}) is not kept")

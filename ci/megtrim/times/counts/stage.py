@@ -44,7 +44,7 @@ from megtrim.libs.util.errors import InputError, ProductFailure
 from megtrim.libs.util.shortage import find_shortage
 from megtrim.places.devices.counting import Counting
 from megtrim.places.devices.device import Device
-from megtrim.places.devices.local import Local, open_measuring_file
+from megtrim.places.devices.local import Local, MeasuringFile, open_measuring_file
 from megtrim.times.counts.system_calls import add_up, find_unmapped
 from megtrim.times.counts.use import (
     LARGEST_BYTES,
@@ -292,6 +292,12 @@ def find_timer(device: Device) -> str:
     return timer
 
 
+def start_timed(device: Local, written: MeasuringFile) -> Local:
+    """Return the device with GNU time in front of its programs, which writes their peak alone."""
+    # Without -q, it first writes of any status but 0, which may well be the expected one.
+    return device.start_by(find_timer(device), "-q", "-o", str(written.path), "-f", "%M")
+
+
 def _measure(
     scenario: Scenario, session: Session, folder: Path, builds: Mapping[str, str]
 ) -> MemoryUse:
@@ -306,7 +312,7 @@ def _measure(
         for build in builds.values()
     )
     with open_measuring_file(folder) as written:
-        timed = device.start_by(find_timer(device), "-o", str(written.path), "-f", "%M")
+        timed = start_timed(device, written)
 
         def measure() -> int:
             _run(timed, reduced)

@@ -102,6 +102,11 @@ def test_shared_objects_are_known_by_name(target: str, shared: bool) -> None:
             "tests: found tests next to toolchain.image",
         ),
         (
+            {},
+            {"tests": {"commands": [["make"]], "keep": True}, "classes": [{"name": "tests"}]},
+            "classes[0].name: found a CPU class tests next to tests.keep, expected another name",
+        ),
+        (
             {"kind": "cmake", "compiler": "gcc"},
             {},
             "engine.build: found a key of kind link on an engine of kind cmake",

@@ -161,7 +161,7 @@ def test_damage_is_named(damage: Damage, made: MadeLog, data: st.DataObject) -> 
     text = damage(made, data)
     with pytest.raises(DamagedLog, match=r"^x\.log:\d+: found .+, expected .+") as caught:
         read(text, made)
-    assert "leave its times out" in caught.value.hint
+    assert "do not use its times" in caught.value.hint
 
 
 @given(st.text(max_size=300))

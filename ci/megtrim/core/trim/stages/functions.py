@@ -15,11 +15,14 @@ from megtrim.core.chain.graph import (
     FUNCTIONS,
     HEADER,
     LINKED,
+    REACHED,
     Task,
     functions_task,
+    keeps_tests,
     search_task,
     trims_plain_build,
 )
+from megtrim.core.chain.result_store import content_of
 from megtrim.core.chain.session import Services, Session, TrimRequest, scenario_inputs
 from megtrim.core.config.model import switched_off
 from megtrim.core.config.scenarios import Scenario, all_scenarios
@@ -45,8 +48,13 @@ from megtrim.core.project import find_operators
 from megtrim.core.trim.builds import applications, size_options, variants
 from megtrim.core.trim.builds import links as linking
 from megtrim.core.trim.committed_keepset import read_committed
-from megtrim.core.trim.results import FunctionsKeepSetResult, RecordResult, UnfoldedLinksResult
-from megtrim.core.trim.runs import tracing
+from megtrim.core.trim.results import (
+    FunctionsKeepSetResult,
+    RecordResult,
+    SuiteRecordResult,
+    UnfoldedLinksResult,
+)
+from megtrim.core.trim.runs import suite_records, tracing
 from megtrim.core.trim.runs.scenario_runs import (
     binding_of,
     cache_of,
@@ -64,7 +72,7 @@ from megtrim.places.devices.retry import run_with_retries
 _LIST = "list of functions"
 _OWN_CALLS = ("-Wl,-Bsymbolic-functions",)
 """Calls of a shared object's own exports are direct, so that calls.py sees them."""
-_Result = UnfoldedLinksResult | RecordResult | FunctionsKeepSetResult
+_Result = UnfoldedLinksResult | RecordResult | SuiteRecordResult | FunctionsKeepSetResult
 
 
 def inputs(task: Task, session: Session) -> dict[str, str]:
@@ -77,12 +85,16 @@ def inputs(task: Task, session: Session) -> dict[str, str]:
             **linking.exports_input(session),
             "kept whatever ran": "\n".join(session.services.engine.kept),
         }
+    if task.id == REACHED:
+        return suite_records.inputs(session)
     return _keep_inputs(session)
 
 
 def result_type(task: Task) -> type[_Result]:
     if task.id == LINKED:
         return UnfoldedLinksResult
+    if task.id == REACHED:
+        return SuiteRecordResult
     return FunctionsKeepSetResult if task.id == FUNCTIONS else RecordResult
 
 
@@ -91,11 +103,17 @@ def work(task: Task, session: Session, folder: Path) -> _Result:
         return _record(task.scenario, session, folder)
     if task.id == LINKED:
         return _link(_needs_probes(session), session, folder)
+    if task.id == REACHED:
+        return suite_records.record(session, folder)
     return _keep(session, folder)
 
 
 def _needs_probes(session: Session) -> bool:
-    if session.request.options.committed or session.request.recorded:
+    if session.request.options.committed:
+        return False
+    if keeps_tests(session.config):
+        return True
+    if session.request.recorded:
         return False
     here = (device.kind for device in session.services.devices.values())
     there = (device.kind for device in session.config.devices if device.runner)
@@ -284,6 +302,8 @@ def _keep_inputs(session: Session) -> dict[str, str]:
         # Equal lists of other arguments are another keep set: it says what each is bound to.
         named[f"scenario {scenario.id}"] = binding_of(scenario, session)
         named[f"functions {scenario.id}"] = files[FUNCTIONS_FILE]
+    if REACHED in session.done:
+        named["functions of tests"] = content_of(session.done[REACHED])
     return named
 
 
@@ -328,6 +348,7 @@ def _merge_records(session: Session) -> KeepSet:
         _with_functions(scenario, before.get(scenario.id), links, session)
         for scenario in all_scenarios(session.config)
     ]
+    records += suite_records.list_records(session, links)
     generation = session.services.engine.identity().generation
     known = find_operators(session.services.engine, session.request.loaded)
     needs = traced.operators if traced else known

@@ -105,7 +105,12 @@ def _link(session: Session, folder: Path) -> ReduceResult:
 
 def _name(session: Session, folder: Path) -> SymbolizingLinkResult:
     programs = linking.find_programs(session)
-    flags = (*size_options.relink_flags(session), *size_options.unfolded_flags(session))
+    # By the build id, a test's process is seen to load it.
+    flags = (
+        *size_options.relink_flags(session),
+        *size_options.unfolded_flags(session),
+        WITH_BUILD_ID,
+    )
     specs = []
     for program in programs:
         spec = replace(
