@@ -10,6 +10,7 @@ from pathlib import Path
 from megtrim.core import stages
 from megtrim.core.chain.filenames import KEEP_SET_FILE
 from megtrim.core.chain.graph import (
+    PLAIN,
     PROFILE,
     REDUCED,
     Stage,
@@ -35,6 +36,7 @@ from megtrim.core.proof.trap_diagnosis import (
     ProfileProgram,
     describe_with_rest,
     diagnose,
+    explain_by_whole,
     named_program,
     why_not_kept,
 )
@@ -91,7 +93,10 @@ def probe(
         show(_render_outcome(wanted, None, again, as_json=options.as_json, what=what))
         return EXIT_PASS
     found = _diagnose_failure(reduced.run, program, spec, session)
-    if defers_functions(session.config):
+    failing = None if found.function else _run_plain(program, spec, session)
+    if failing:
+        found = explain_by_whole(reduced.run, failing, "plain program")
+    elif defers_functions(session.config):
         whole = _run(replace(trimmed, with_rest=True), session.services)
         if ending(whole.run) is RunOutcome.PASSED:
             text = f"it ran to its end with its companion file; without, {found.text}"
@@ -101,6 +106,17 @@ def probe(
             found = replace(found, text=text)
     show(_render_outcome(wanted, found, again, as_json=options.as_json, what=what))
     return EXIT_PASS if found.status is ScenarioStatus.PASS else ProductFailure.exit_code
+
+
+def _run_plain(program: str, spec: RunSpec, session: Session) -> ProgramRun | None:
+    """Return how it ends where nothing was left out, if that is not well either.
+
+    Where regions are trimmed as well, the profile build takes its place.
+    """
+    if session.config.trim.base != "plain":
+        return None
+    plain = _run(spec.with_program(binary(session.done[PLAIN], program)), session.services)
+    return None if ending(plain.run) is RunOutcome.PASSED else plain.run
 
 
 def expect_recordable(record: Path) -> None:
@@ -294,6 +310,9 @@ def _expect_used(wanted: ProbeRequest, more: frozenset[str]) -> None:
         raise InputError(msg, hint="give inputs as --input NAME=FILE; a probe has no cache")
 
 
+_WHERE = {"model": "on the reduced build", "program": "as it ships"}
+
+
 def _render_outcome(
     wanted: ProbeRequest,
     found: Diagnosis | None,
@@ -303,13 +322,15 @@ def _render_outcome(
     what: str = "model",
 ) -> str:
     status = found.status if found else "pass"
-    text = found.text if found else "it ran to its end on the reduced build"
+    text = found.text if found else f"it ran to its end {_WHERE[what]}"
     missing = list(found.missing) if found else []
     operators = list(found.lacking_operators) if found else []
     if as_json:
         facts = {what: wanted.model, "arguments": list(wanted.arguments), "status": status}
         lacking = {"missing regions": missing, "missing operators": operators}
         return json.dumps(facts | {"text": text} | lacking, indent=1)
+    if what == "program" and status == ScenarioStatus.ENGINE_ERROR:
+        status = "error"
     lines = [
         f"{status}: {text.removeprefix('it trapped: ')}",
         f"  {what:<11}{wanted.model}",

@@ -174,7 +174,7 @@ def _check_applications(config: Config, _document: Document) -> Mistakes:
     for i, each in enumerate(config.applications):
         path: KeyPath = ("applications", i)
         if each.name == config.engine.target:
-            expected = "another name: that is the engine's target"
+            expected = "another name: that is engine.target"
             yield Mistake((*path, "name"), show(each.name), expected)
         yield from _check_program(((*path, "name"), each.name))
         yield from _check_source(path, each, of_project=config.engine.is_project)
@@ -194,7 +194,7 @@ def _check_source(path: KeyPath, application: Application, *, of_project: bool) 
         del ways["library"]
     for key, expected in ways.items() if application.source is None else ():
         if key in application.model_fields_set:
-            found = f"{key} without source, on a target of the engine's tree"
+            found = f"{key} without source, on a target of engine.source"
             yield Mistake((*path, key), found, expected)
     for name in application.cmake:
         if name in _SET_OPTIONS or name.startswith(_SET_PREFIX):

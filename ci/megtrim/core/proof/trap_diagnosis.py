@@ -15,7 +15,6 @@ from megtrim.core.functions.runtime_lines import RuntimeLine
 from megtrim.core.keep.keepset import KeepSet, missing
 from megtrim.core.keep.marks import RegionTraces
 from megtrim.core.keep.region import Region
-from megtrim.core.own_program import read_error
 from megtrim.core.trim.builds import applications, links
 from megtrim.core.trim.runs.execution import RunResult, RunSpec
 from megtrim.core.trim.runs.tracing import leave_trace
@@ -125,6 +124,8 @@ def diagnose(
         return _not_kept(reduced, name, why)
     if said and not said.is_missing:
         return _explain_by_runtime(reduced, said)
+    if named and not keep.regions() and keep.operators is None:
+        return _explain_without_regions(reduced)
     profiled = profile()
     if profiled is None:
         return diagnose_without_profile(reduced)
@@ -153,9 +154,7 @@ def explain(
     """
     how = _how(reduced)
     if ending(profile) is not RunOutcome.PASSED:
-        said = read_error(profile.stderr) or f"it ended with {profile.rc}"
-        text = f"{how}, and the profile build fails too: {said}"
-        return Diagnosis(status=ScenarioStatus.ENGINE_ERROR, text=text, log=profile.stderr)
+        return explain_by_whole(reduced, profile, "profile build")
     if lacking or lacking_operators:
         needed = ((lacking, "region"), (lacking_operators, "operator"))
         counts = " and ".join(count(len(things), noun) for things, noun in needed if things)
@@ -180,6 +179,13 @@ def explain(
     return Diagnosis(status=ScenarioStatus.ENGINE_ERROR, text=text, log=reduced.stderr)
 
 
+def explain_by_whole(reduced: ProgramRun, whole: ProgramRun, what: str) -> Diagnosis:
+    """Tell that a program of which nothing was left out fails in the same run."""
+    said = read_error(whole.stderr) or f"it ended with {whole.rc}"
+    text = f"{_how(reduced)}, and the {what} fails too: {said}"
+    return Diagnosis(status=ScenarioStatus.ENGINE_ERROR, text=text, log=whole.stderr)
+
+
 def diagnose_without_profile(reduced: ProgramRun) -> Diagnosis:
     trapped = ending(reduced) is RunOutcome.TRAP
     said = RuntimeLine.find(reduced.stderr)
@@ -187,6 +193,17 @@ def diagnose_without_profile(reduced: ProgramRun) -> Diagnosis:
     text = f"{how}; no profile build is at hand to name what it needs: {_HOW_TO_NAME}"
     status = ScenarioStatus.TRAP if trapped else ScenarioStatus.ENGINE_ERROR
     return Diagnosis(status=status, text=text, log=reduced.stderr, unexplained=True)
+
+
+def _explain_without_regions(reduced: ProgramRun) -> Diagnosis:
+    """Each call of a function that was left out names it, and nothing else was left out."""
+    if line := RuntimeLine.find(reduced.stderr):
+        text = f"{_how(reduced)}: {line.blame()}, or keep what is called there"
+        return Diagnosis(status=ScenarioStatus.TRAP, text=text, log=reduced.stderr)
+    text = f"{_how(reduced)}, and called no function that was left out"
+    trapped = ending(reduced) is RunOutcome.TRAP
+    status = ScenarioStatus.TRAP if trapped else ScenarioStatus.ENGINE_ERROR
+    return Diagnosis(status=status, text=text, log=reduced.stderr)
 
 
 def _explain_by_runtime(reduced: ProgramRun, said: RuntimeLine) -> Diagnosis:

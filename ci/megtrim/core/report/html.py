@@ -196,6 +196,7 @@ def _environment(*, kernels: bool = True) -> Environment:
             kernels=has_kernels(verdict),
         ),
         "compiled": describe_rebuild,
+        "cause_name": lambda cause: growth.name_cause(cause, kernels),
         "components": growth.name_components,
         "forms": growth.describe_forms,
         "size": format_bytes,

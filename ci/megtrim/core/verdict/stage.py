@@ -396,7 +396,7 @@ def _warnings(session: Session) -> tuple[str, ...]:
     warnings = list(session.request.loaded.warnings)
     if dirty:
         files = count(len(dirty), "file")
-        warnings.append(f"the engine's tree differs from its commit in {files}")
+        warnings.append(f"the source differs from its commit in {files}")
     if header:
         warnings += header.result_as(HeaderResult).warnings
     warnings += list_retrained(session)

@@ -132,7 +132,7 @@ def compare_causes(contents: ReleaseContents, session: Session) -> Iterator[str]
     here = session.services.engine.identity()
     if here.digest != engine.digest:
         ours, theirs = (e.commit[:12] or f"digest {e.digest[:12]}" for e in (here, engine))
-        yield f"the engine is another: {ours} here, {theirs} in the release"
+        yield f"the source is another: {ours} here, {theirs} in the release"
     found, stated = (
         f"{each.kind} {each.version} for {each.target}" for each in (toolchain, contents.toolchain)
     )

@@ -10,7 +10,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 
-from megtrim.core.build_spec import Variant
+from megtrim.core.build_spec import REST_SUFFIX, Variant
 from megtrim.core.chain.filenames import CACHE_FILE
 from megtrim.core.chain.graph import BASE, BASE_REDUCED, PLAIN, REDUCED, Task, search_task
 from megtrim.core.chain.result_store import StageFolder, content_of
@@ -69,6 +69,8 @@ _OF_BASE = {str(Variant.PLAIN): BASE, str(Variant.REDUCED): BASE_REDUCED}
 _PLAN = "plan"
 _PLAN_FILE = "plan/StaticMemoryInfo.json"
 _COUNTS = "the plugin's counts"
+_TIMED = ("-q", "-f", "%M")
+"""Quietly: a command that is to end with another status than 0 gets no remark in front."""
 
 
 def inputs(task: Task, session: Session) -> dict[str, str]:
@@ -271,10 +273,15 @@ def name_all(blocks: Blocks, table: FunctionTable, code: int, machine: str) -> d
 
 
 def _watch(scenario: Scenario, session: Session, build: str) -> tuple[int, Mapping[Unmapped, int]]:
-    """Return how many processes it starts, and what it makes that GNU time does not see."""
+    """Return how many processes it starts, and what it makes that GNU time does not see.
+
+    A program with deferred functions has its companion file: the emulated CPU may choose others.
+    """
     done = session.done[build]
     program = applications.program(scenario, session.request, done)
     asked = replace(_make_spec(scenario, session, program), dumps=False)
+    rest = asked.holder.with_name(f"{asked.holder.name}{REST_SUFFIX}")
+    asked = replace(asked, with_rest=rest.is_file())
     if not asked.application:
         asked = _ask(asked, session, ("warmup_iter", "1"), ("iter", "1"))
     emulator = session.services.emulators[scenario.cpu_class.name]

@@ -56,6 +56,11 @@ _HINT = "trim first: the question is about its results"
 class TrimResults(Value):
     session: Session
 
+    @property
+    def programs(self) -> tuple[str, ...]:
+        """Those whose functions are trimmed."""
+        return tuple(linking.identities(self.session.results))
+
     def read(self, task_id: str, program: str | None) -> tuple[str, LinkedFile]:
         """Make the links now if they are not there yet. ``program``: None for the first."""
         made = self.session.results.expect(task_id)
@@ -349,7 +354,7 @@ def explain_left_out(thing: str, program: str | None, trim: TrimResults) -> dict
     session = trim.session
     if not trims_functions(session.config):
         return None
-    name = choose_program(program, tuple(linking.identities(session.results)))
+    name = choose_program(program, trim.programs)
     dropped = references.read_dropped(name, session)
     if not find_spelled_so(thing, dropped):
         return None
@@ -378,11 +383,10 @@ def explain_left_out(thing: str, program: str | None, trim: TrimResults) -> dict
     }
 
 
-def explain_function(thing: str, trim: TrimResults) -> dict[str, Any] | None:
-    """Return by which rule the trimmed program has these functions; None: it has none."""
-    session = trim.session
-    name = choose_program(None, tuple(linking.identities(session.results)))
-    kept = references.read_kept_functions(name, session)
+def explain_function(thing: str, name: str, trim: TrimResults) -> dict[str, Any]:
+    """Return by which rule the trimmed program of this name has these functions, by their names."""
+    kept = references.read_kept_functions(name, trim.session)
+    of = f" --program {shlex.quote(name)}" if len(trim.programs) > 1 else ""
     facts = {}
     for function in find_spelled_so(thing, kept.table.names):
         reason = kept.find_reason(function)
@@ -393,9 +397,9 @@ def explain_function(thing: str, trim: TrimResults) -> dict[str, Any] | None:
                 "kept": "yes",
                 "why": f"{reason.rule}{by}",
                 "program": name,
-                "to see what refers to it": f"megtrim size why {shlex.quote(function)}",
+                "to see what refers to it": f"megtrim size why {shlex.quote(function)}{of}",
             }
-    return facts or None
+    return facts
 
 
 def iter_left_out_lines(facts: dict[str, Any], top: int) -> Iterator[str]:

@@ -22,6 +22,7 @@ from megtrim.places.compile.projects.linked_files import is_elf
 from megtrim.places.compile.projects.recorded import inputs, links
 from megtrim.places.compile.projects.recorded.calls import RecordedCall, Role
 from megtrim.places.compile.projects.recorded.links import RecordedLink
+from megtrim.places.compile.projects.recorded.wrapper import WITHIN
 from megtrim.places.compile.projects.recorded.wrappers import SECTIONS, Wrappers
 
 _HOME = "home"
@@ -189,7 +190,8 @@ class RecordedBuilder(Builder):
             build=Path(link.cwd),
             scratch=tree.root / "links" / label / link.name,
             log=log,
-            env={},
+            # Its words may name the folder of the wrappers; this call is not the build's.
+            env={WITHIN: "1"},
         )
 
     def _is_up_to_date(
@@ -258,9 +260,13 @@ def expect_untouched(checkout: Checkout) -> None:
 
 
 def expect_inside(link: RecordedLink, tree: WorkTree) -> None:
-    """Raise unless the linked file, and the folder it was linked in, are in the copy."""
+    """Raise unless the linked file, and the folder it was linked in, are in the copy.
+
+    Bazel builds in its home, which each build finds empty, as it finds the copy anew.
+    """
+    own = (tree.source.resolve(), (tree.root / _HOME).resolve())
     for place in (link.output, link.cwd):
-        if not Path(place).resolve().is_relative_to(tree.source.resolve()):
+        if not any(Path(place).resolve().is_relative_to(folder) for folder in own):
             msg = f"the build links {link.name} in {place}, outside of the copy that it starts in"
             raise InputError(msg, hint="let it write to the folder that it starts in")
     if not is_elf(Path(link.output)):
