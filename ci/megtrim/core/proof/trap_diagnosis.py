@@ -15,6 +15,7 @@ from megtrim.core.functions.runtime_lines import RuntimeLine
 from megtrim.core.keep.keepset import KeepSet, missing
 from megtrim.core.keep.marks import RegionTraces
 from megtrim.core.keep.region import Region
+from megtrim.core.own_program import read_error
 from megtrim.core.trim.builds import applications, links
 from megtrim.core.trim.runs.execution import RunResult, RunSpec
 from megtrim.core.trim.runs.tracing import leave_trace

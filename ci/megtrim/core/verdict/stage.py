@@ -135,12 +135,12 @@ def work(task: Task, session: Session, folder: Path) -> VerdictResult:
         image=toolchain.image,
         page_bytes=toolchain.page_bytes,
     )
-    checks = [
+    here = [
         *_stage_checks(task, session),
         *page_checks(session),
         *_tests_checks(session),
-        *keep_set_checks(session),
     ]
+    checks = [*here, *keep_set_checks(session)]
     if proves:
         checks += idle_checks(session)
     facts = VerdictInputs(
@@ -162,7 +162,9 @@ def work(task: Task, session: Session, folder: Path) -> VerdictResult:
         rebuild=rebuild(session.results),
         neighbours=neighbour_results(session),
         performance=_performance(task, session),
-        unverified=_choose_policy(UnverifiedPolicy(config.verify.unverified), sizes.budgets),
+        unverified=_choose_policy(
+            UnverifiedPolicy(config.verify.unverified), (*here, *sizes.budgets)
+        ),
         warnings=_warnings(session),
         programs=_list_final_programs(session),
         next=_suggest_next(session),
@@ -268,9 +270,9 @@ def _list_measuring_devices(task: Task, session: Session) -> Iterable[DeviceIden
     return find(wanted, session)
 
 
-def _choose_policy(asked: UnverifiedPolicy, budgets: Iterable[BudgetRow]) -> UnverifiedPolicy:
-    """``asked`` is of devices. A limit that the machine did not check is never a pass."""
-    lost = any(row.status is CheckStatus.INFRASTRUCTURE for row in budgets)
+def _choose_policy(asked: UnverifiedPolicy, here: Iterable[Check | BudgetRow]) -> UnverifiedPolicy:
+    """``asked`` is of devices. What this machine did not build or measure is never a pass."""
+    lost = any(each.status is CheckStatus.INFRASTRUCTURE for each in here)
     return UnverifiedPolicy.FAIL if lost else asked
 
 
