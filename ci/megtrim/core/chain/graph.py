@@ -179,9 +179,8 @@ def _traces(config: Config) -> Iterator[Task]:
 def _regions(config: Config, *, committed: bool) -> Iterator[Task]:
     if trims_plain_build(config):
         return
-    recorded = traces_regions(config) and not committed
-    traces = tuple(trace_task(scenario) for scenario in all_scenarios(config) if recorded)
-    yield Task(stage=Stage.HEADER, name="keepset", needs=traces)
+    runs = () if committed else tuple(_traces(config))
+    yield Task(stage=Stage.HEADER, name="keepset", needs=tuple(task.id for task in runs))
     name = Variant.REGION if trims_functions(config) else Variant.REDUCED
     yield Task(stage=Stage.REDUCE, name=name, needs=(HEADER,))
 
