@@ -199,8 +199,8 @@ static void* exits(void* with) {
     failed(codec_first(of, 3), of, "left_out_one");
     pthread_exit((void*)1);
 }
-static void hundreds_of_threads(codec* of) {
-    for (int i = 0; i < 200; ++i) {
+static void forty_threads(codec* of) {
+    for (int i = 0; i < 40; ++i) {
         pthread_t thread;
         void* well = NULL;
         pthread_create(&thread, NULL, exits, NULL);
@@ -357,7 +357,7 @@ static struct {
     {"too_many", too_many},
     {"threads", threads},
     {"locked_threads", locked_threads},
-    {"hundreds_of_threads", hundreds_of_threads},
+    {"forty_threads", forty_threads},
     {"in_handler", in_handler},
     {"on_own_stack", on_own_stack},
     {"handlers_before", handlers_before},
@@ -373,7 +373,7 @@ int main(int count, char** words) {
     volatile double number = 2.5;
     int ran = 0;
     int started = getpid();
-    alarm(10); /* a hang is a death */
+    alarm(30); /* a hang is a death */
     if (!strcmp(way, "handlers_before")) take_signals();
     load();
     codec* of = codec_open();

@@ -196,7 +196,7 @@ def _write_sources(
         defines += "#define MEGTRIM_STATICS\n"
     ends = (f'MISSING({number}, "{name}")\n' for number, name in enumerate(dropped))
     table = (
-        ".section .rodata.megtrim_exports, \"a\", %progbits\n"
+        '.section .rodata.megtrim_exports, "a", %progbits\n'
         ".hidden megtrim_exports\n.globl megtrim_exports\n.p2align 2\nmegtrim_exports:\n"
     )
     for each in guards:
@@ -262,21 +262,21 @@ def patch(
 def _lead_names(
     data: bytes, layout: ElfLayout, first: int, guards: Sequence[Guard]
 ) -> Iterator[tuple[int, bytes]]:
-    numbers = {each.export: at for at, each in enumerate(guards)}
-    names = layout.find_table(DYNAMIC_SYMBOLS)
-    ahead = set(numbers)
+    addresses = {each.export: first + at * _GUARD_BYTES for at, each in enumerate(guards)}
+    ahead = set(addresses)
     section = _find_section(layout, first)
-    for at, (name, info, place, *_) in enumerate(layout.entries(names) if names else ()):
-        if place == 0 or name not in numbers:
-            continue
-        if info & 15 != _FUNCTION or name not in ahead:
-            msg = f"{name} is no function, or has several versions"
-            raise ValueError(msg)
-        ahead.remove(name)
-        entry = names.offset + at * _SYMBOL.size if names else 0
-        text, info, other, *_ = _SYMBOL.unpack_from(data, entry)
-        address = first + numbers[name] * _GUARD_BYTES
-        yield entry, _SYMBOL.pack(text, info, other, section, address, _GUARD_BYTES)
+    names = layout.find_table(DYNAMIC_SYMBOLS)
+    entry = names.offset if names else 0
+    for name, kind, place, *_ in layout.entries(names) if names else ():
+        if place != 0 and name in addresses:
+            if kind & 15 != _FUNCTION or name not in ahead:
+                msg = f"{name} is no function, or has several versions"
+                raise ValueError(msg)
+            ahead.remove(name)
+            text, info, other, *_before = _SYMBOL.unpack_from(data, entry)
+            led = _SYMBOL.pack(text, info, other, section, addresses[name], _GUARD_BYTES)
+            yield entry, led
+        entry += _SYMBOL.size
     if ahead:
         msg = f"{min(ahead)} is not exported"
         raise ValueError(msg)
