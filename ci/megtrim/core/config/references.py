@@ -244,16 +244,49 @@ def _check_trim(config: Config, _document: Document) -> Mistakes:
             if trim.keeps_kernels and trim.base == "plain" and key == "base":
                 found = "plain next to level: operator, which compiles the engine again"
             yield Mistake(("trim", key), found, "level: function or deferred")
-    run = {each.application for each in config.all_runs}
-    if trim.exports and not any(
-        each.is_shared and each.name in run for each in config.applications
-    ):
-        found = "a key of shared objects, and no scenario runs an application with library: shared"
-        yield Mistake(("trim", "exports"), found, "such a scenario, or no such key")
+    yield from _check_exports(config)
     for key in COMPILED if trim.trims_functions and trim.base == "plain" else ():
         if key in trim.model_fields_set:
             found = "a key of reduced builds, and base: plain makes none"
             yield Mistake(("trim", key), found, "base: reduced, or no such key")
+
+
+def _check_exports(config: Config) -> Mistakes:
+    trim = config.trim
+    run = {each.application for each in config.all_runs}
+    shared = [each for each in config.applications if each.is_shared and each.name in run]
+    guards = trim.on_missing == "error"
+    for key, asked in (("exports", bool(trim.exports)), ("on_missing", guards)):
+        if asked and not shared:
+            no_user = "no scenario runs an application with library: shared"
+            found = f"a key of shared objects, and {no_user}"
+            yield Mistake(("trim", key), found, "such a scenario, or no such key")
+    if guards:
+        yield from _check_guards(config)
+    elif trim.errors:
+        found = "a key that has no effect next to on_missing: trap"
+        yield Mistake(("trim", "errors"), found, "on_missing: error, or no such key")
+
+
+def _check_guards(config: Config) -> Mistakes:
+    trim = config.trim
+    path = ("trim", "on_missing")
+    if trim.level != "function":
+        found = f"error next to level: {trim.level}"
+        yield Mistake(path, found, "level: function, whose functions alone can be errors")
+    elif trim.base != "plain":
+        found = "error next to base: reduced, whose regions trap"
+        yield Mistake(path, found, "base: plain, or on_missing: trap")
+    if trim.crash_ids:
+        found = "error next to crash_ids: true, although an error has its function's name"
+        yield Mistake(path, found, "no key crash_ids, or on_missing: trap")
+    if config.tests is not None:
+        found = "error next to tests, which may pass or trap without the companion file"
+        yield Mistake(path, found, "no section tests, or on_missing: trap")
+    for at, each in enumerate(config.applications):
+        if each.is_shared and each.lto == "full":
+            found = "full next to on_missing: error, which needs functions to stay apart"
+            yield Mistake(("applications", at, "lto"), found, "lto: none, or on_missing: trap")
 
 
 def _check_operators(config: Config) -> Mistakes:

@@ -32,6 +32,8 @@ class HeaderResult(StageResult):
 class FunctionCount(Value):
     held: int
     dropped: int
+    guarded: int = 0
+    """Exports that return an error where a function is missing."""
 
 
 class ReduceResult(StageResult):

@@ -385,7 +385,10 @@ def _describe_reduced(reduced: ReduceResult) -> str:
         dropped = sum(each.dropped for each in counts)
         held = sum(each.held for each in counts)
         stay = f"{held - dropped} stay: what ran, and what must stay whatever ran"
-        return f"linked without {dropped} of {held} functions; {stay}"
+        said = f"linked without {dropped} of {held} functions; {stay}"
+        if guarded := sum(each.guarded for each in counts):
+            said += f"; calls of {count(guarded, 'export')} that reach the others return an error"
+        return said
     units = reduced.build.translation_units
     return f"built; the header was in all {units} translation units that were compiled"
 

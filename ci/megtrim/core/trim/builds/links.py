@@ -17,8 +17,9 @@ from megtrim.core.chain.graph import (
 from megtrim.core.chain.result_store import StageFolder
 from megtrim.core.chain.session import Session, TaskResults, binary
 from megtrim.core.config.value_types import OF_APPLICATIONS
-from megtrim.core.functions import link_map, linker_script, rest
+from megtrim.core.functions import guards, link_map, linker_script, rest
 from megtrim.core.functions.calls import Disassembly, parse_code
+from megtrim.core.functions.guards import ErrorRule, Guard
 from megtrim.core.functions.kept_functions import KeepPattern, keep_always
 from megtrim.core.functions.link_map import LinkMap
 from megtrim.core.functions.observables import Observables, read_observables
@@ -134,6 +135,9 @@ def shipped_inputs(session: Session) -> dict[str, str]:
         named["deferred"] = rest.IDENTITY
     if config.trim.crash_ids:
         named["crash ids"] = "each stub"
+    if config.trim.on_missing == "error":
+        named["guards"] = guards.IDENTITY
+        named["errors"] = "\n".join(each.model_dump_json() for each in config.trim.errors)
     return named
 
 
@@ -281,6 +285,38 @@ def specify_link(program: RelinkedProgram, session: Session) -> LinkSpec:
         form=form,
         unwind_tables=size_options.keeps_unwind_tables(program.target, session),
     )
+
+
+def guards_exports(target: str, session: Session) -> bool:
+    """Whether a miss is an error: a program has no exports that could return it."""
+    on_missing = session.config.trim.on_missing
+    return on_missing == "error" and bool(applications.users(target, session))
+
+
+def find_guards(program: RelinkedProgram, session: Session) -> tuple[Guard, ...]:
+    """Raises InputError for exports of which the configuration does not say what they return."""
+    loaded = session.request.loaded
+    alone = len(identities(session.results)) == 1
+    rules = []
+    for at, each in enumerate(loaded.config.trim.errors):
+        where = loaded.describe("trim", "errors", at) if alone else ""
+        rule = ErrorRule(exports=each.exports, value=each.returns, handles=each.handle, where=where)
+        rules.append(rule)
+    left_out = frozenset(program.dropped)
+
+    def may_miss(name: str) -> bool:
+        return program.code.may_reach(name, left_out)
+
+    return guards.choose(program.before, rules, may_miss, source=program.target)
+
+
+def specify_guarded_link(program: RelinkedProgram, session: Session) -> LinkSpec:
+    plain = specify_link(program, session)
+    if not guards_exports(program.target, session):
+        return plain
+    by_lld = session.services.toolchain.kind in size_options.WITH_LLD
+    found = find_guards(program, session)
+    return guards.specify_link(plain, found, program.before, by_lld=by_lld)
 
 
 def specify_deferring_link(program: RelinkedProgram, session: Session) -> LinkSpec:

@@ -22,7 +22,7 @@ from megtrim.core.chain.graph import (
 )
 from megtrim.core.chain.result_store import StageFolder, content_of
 from megtrim.core.chain.session import Session, TrimRequest, binary
-from megtrim.core.functions import cutter, linker_script, rest
+from megtrim.core.functions import cutter, guards, linker_script, rest
 from megtrim.core.size.byte_tables import leave_symbols
 from megtrim.core.trim.builds import links as linking
 from megtrim.core.trim.builds import size_options, variants
@@ -82,7 +82,7 @@ def _link(session: Session, folder: Path) -> ReduceResult:
         # The plain build has no build ids: what ships of it as it is, is linked with one.
         whole = sorted({*built.artifacts} - {each.target for each in programs})
     defers = defers_functions(session.config)
-    specify = linking.specify_deferring_link if defers else linking.specify_link
+    specify = linking.specify_deferring_link if defers else linking.specify_guarded_link
     specs = (
         *(specify(each, session) for each in programs),
         *(LinkSpec(target=each, label=Link.SHIPPED, flags=(WITH_BUILD_ID,)) for each in whole),
@@ -91,13 +91,21 @@ def _link(session: Session, folder: Path) -> ReduceResult:
     for program in programs:
         _prove(program, session, folder)
         _list(program, folder)
-    for program in programs if defers else ():
-        _cut(program.target, folder)
+    guarded = {}
+    for program in programs:
+        if defers:
+            _cut(program.target, folder)
+        elif linking.guards_exports(program.target, session):
+            guarded[program.target] = _guard(program, session, folder)
     linked = [*(each.target for each in programs), *whole]
     return ReduceResult(
         build=replace(built, artifacts=_collect(base, built.artifacts, linked, folder)),
         functions={
-            each.target: FunctionCount(held=len(each.before.functions), dropped=len(each.dropped))
+            each.target: FunctionCount(
+                held=len(each.before.functions),
+                dropped=len(each.dropped),
+                guarded=guarded.get(each.target, 0),
+            )
             for each in programs
         },
     )
@@ -167,6 +175,14 @@ def _prove(program: RelinkedProgram, session: Session, folder: Path) -> None:
         # What is inlined while it is linked has no name any more.
         kept = frozenset()
         registrations = read_registrations(binary(base, program.target))
+    added: tuple[str, ...] = ()
+    emptied: Collection[int] = ()
+    if linking.guards_exports(program.target, session):
+        found = linking.find_guards(program, session)
+        guards.expect_safe(program.before, after, found, source=program.target)
+        added = (guards.MISSING,)
+        data = shipped.read_bytes()
+        emptied = guards.find_emptied(data, after, program.dropped, source=program.target)
     linker_script.prove(
         program.before,
         after,
@@ -175,8 +191,23 @@ def _prove(program: RelinkedProgram, session: Session, folder: Path) -> None:
         code=program.code,
         registrations=registrations,
         numbered=session.config.trim.crash_ids,
+        added=added,
+        emptied=emptied,
         source=program.target,
     )
+
+
+def _guard(program: RelinkedProgram, session: Session, folder: Path) -> int:
+    """Lead callers to the guards, and return how many there are."""
+    named = folder / linking.locate_unstripped(Link.SHIPPED, program.target)
+    stripped = folder / linking.locate_stripped(Link.SHIPPED, program.target)
+    found = linking.find_guards(program, session)
+    table = read_table(named)
+    for path in (named, stripped):
+        data = path.read_bytes()
+        made = guards.patch(data, table, found, program.dropped, source=program.target)
+        path.write_bytes(made)
+    return len(found)
 
 
 def _cut(name: str, folder: Path) -> None:
