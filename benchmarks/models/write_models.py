@@ -6,9 +6,9 @@
 
 Builds the plain engine (half an hour on two cores; second_level.py goes on from there with the
 same --out), links the program in writer/ with it, and runs that on the configuration's device.
-Leaves NETWORK.mge, or NETWORK.v2.mge in the engine's second format (weights of noise), and data.npy,
-which is for networks of full size, in the folder that resnet50.yaml reads. The same engine writes
-the same bytes again.
+Leaves NETWORK.mge, or NETWORK.v2.mge in the engine's second format (weights of noise), and, for
+networks of full size, data.npy in the folder that resnet50.yaml reads. The same engine writes the
+same bytes again.
 """
 
 from pathlib import Path
