@@ -2,7 +2,7 @@
 
 from megtrim.core.own_program import find_program
 from megtrim.core.timing.catalogue import list_experiments
-from megtrim.core.timing.experiment import Backend, CacheUse, Experiment, ModelFile, Step
+from megtrim.core.timing.experiment import Backend, CacheUse, Effects, Experiment, ModelFile, Step
 from megtrim.core.timing.spec import TimeStage
 from megtrim.libs.programs.flags import Dialect
 from megtrim.times.experiments.commands import (
@@ -50,12 +50,20 @@ def describe_step(step: Step) -> str:
 
 
 def describe_effects(experiment: Experiment) -> str:
-    effects = [
-        f"{stage} {'slower' if stage in experiment.slower else 'faster'}"
+    usual = _describe(experiment.effects)
+    if experiment.on_int8 is None:
+        return usual
+    return f"{usual}; for int8: {_describe(experiment.on_int8)}"
+
+
+def _describe(effects: Effects) -> str:
+    changed = effects.slower + effects.faster
+    found = [
+        f"{stage} {'slower' if stage in effects.slower else 'faster'}"
         for stage in TimeStage
-        if stage in experiment.changes
+        if stage in changed
     ]
-    return ", ".join(effects)
+    return ", ".join(found)
 
 
 def render_reference() -> str:

@@ -383,6 +383,37 @@ def test_steps_and_effects_in_words() -> None:
     baseline, nchw88 = find_experiments(["baseline", "nchw88"])
     assert describe_effects(baseline) == ""
     assert describe_effects(nchw88) == "prepare slower, warm-up faster, inference faster"
+    (nchw44,) = find_experiments(["nchw44"])
+    assert describe_effects(nchw44) == (
+        "prepare slower, warm-up slower, inference faster; "
+        "for int8: prepare slower, warm-up slower, inference slower"
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "on_int8", "milliseconds", "without"),
+    [
+        ("nchw44", False, (819.9, 485.3, 236.5), (4.5, 478.6, 247.3)),
+        ("nchw44-dot", False, (803.5, 483.5, 236.6), (4.5, 478.6, 247.3)),
+        ("nchw44", True, (439.7, 332.6, 212.1), (4.3, 257.8, 82.7)),
+        ("nchw44-dot", True, (625.5, 200.9, 69.7), (4.3, 257.8, 82.7)),
+    ],
+)
+def test_the_catalogue_promises_what_the_document_measured_on_arm(
+    name: str,
+    on_int8: bool,
+    milliseconds: tuple[float, ...],
+    without: tuple[float, ...],
+) -> None:
+    (experiment,) = find_experiments([name])
+    effects = experiment.on_int8 if on_int8 else experiment.effects
+    assert effects is not None
+    stages = (TimeStage.PREPARE, TimeStage.WARM_UP, TimeStage.INFERENCE)
+    for stage, took, usual in zip(stages, milliseconds, without, strict=True):
+        if stage in effects.faster:
+            assert took < usual
+        elif stage in effects.slower:
+            assert took > usual
 
 
 def test_no_commands_of_an_unknown_flag() -> None:
