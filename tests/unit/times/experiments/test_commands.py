@@ -7,6 +7,7 @@ from megtrim.core.timing.experiment import (
     Backend,
     CacheUse,
     DataType,
+    Effects,
     Experiment,
     ModelFile,
     Step,
@@ -472,4 +473,4 @@ def test_what_is_made_and_changes_are_in_the_order_of_the_columns() -> None:
     assert found.makes == ("a model with other layouts", "an algorithm cache")
     assert make(Step()).makes == ()
     both = replace(make(Step()), slower=(TimeStage.INFERENCE,), faster=(TimeStage.PREPARE,))
-    assert both.changes == (TimeStage.PREPARE, TimeStage.INFERENCE)
+    assert both.effects == Effects(slower=(TimeStage.INFERENCE,), faster=(TimeStage.PREPARE,))
