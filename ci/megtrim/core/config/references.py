@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from megtrim.core.build_spec import LOADED_FROM, LOWEST_API, MINIMUM_SIZE, Relocations, Variant
+from megtrim.core.components import find_components
 from megtrim.core.config.device import EMULATED, KINDS_OF_KEY, PATH_KEYS, DeviceConfig, is_on_runner
 from megtrim.core.config.document import Document
 from megtrim.core.config.limits import Budget
@@ -31,8 +32,8 @@ from megtrim.core.config.run_checks import (
 )
 from megtrim.core.config.units import LARGEST_BYTES
 from megtrim.core.config.value_types import Limit, Requirement
+from megtrim.core.own_program import name_model_file
 from megtrim.core.timing.catalogue import list_experiments
-from megtrim.libs.elf.components import is_component, list_components
 from megtrim.libs.programs.application_arguments import STANDARD_FILES
 
 OF_ONE: Mapping[str, str] = {
@@ -54,7 +55,7 @@ PARTS = ("section", "component", "model")
 OF_TRIMMED = ("component", "model")
 """Parts that only what ships has, as names are known of that build alone."""
 
-_OURS = ("algo.cache", "dump", "model.mge", "trace.txt", *STANDARD_FILES)
+_OURS = ("algo.cache", "dump", "trace.txt", *STANDARD_FILES)
 _INPUT = re.compile(r"input\d+(\..*)?")
 _SET_PREFIX = "MEGTRIM_ENGINE_"
 _SET_OPTIONS = ("CMAKE_BUILD_TYPE", "CMAKE_TOOLCHAIN_FILE")
@@ -173,7 +174,7 @@ def _check_applications(config: Config, _document: Document) -> Mistakes:
     for i, each in enumerate(config.applications):
         path: KeyPath = ("applications", i)
         if each.name == config.engine.target:
-            expected = "another name: that is the engine's target"
+            expected = "another name: that is engine.target"
             yield Mistake((*path, "name"), show(each.name), expected)
         yield from _check_program(((*path, "name"), each.name))
         yield from _check_source(path, each, of_project=config.engine.is_project)
@@ -182,7 +183,7 @@ def _check_applications(config: Config, _document: Document) -> Mistakes:
 
 def _check_program(named: tuple[KeyPath, str]) -> Mistakes:
     path, name = named
-    if name in _OURS or _INPUT.fullmatch(name):
+    if name in _OURS or name == name_model_file() or _INPUT.fullmatch(name):
         expected = "another name: a file of megtrim's has it where programs run"
         yield Mistake(path, show(name), expected)
 
@@ -193,7 +194,7 @@ def _check_source(path: KeyPath, application: Application, *, of_project: bool) 
         del ways["library"]
     for key, expected in ways.items() if application.source is None else ():
         if key in application.model_fields_set:
-            found = f"{key} without source, on a target of the engine's tree"
+            found = f"{key} without source, on a target of engine.source"
             yield Mistake((*path, key), found, expected)
     for name in application.cmake:
         if name in _SET_OPTIONS or name.startswith(_SET_PREFIX):
@@ -360,9 +361,10 @@ def _check_measure(path: KeyPath, budget: Budget) -> Mistakes:
             found = f"{key} of the {show(str(budget.variant))} build"
             yield Mistake((*path, key), found, "variant: reduced, or no such key")
     component = budget.component
-    if component is not None and not is_component(component):
-        expected = f"{listing(list_components())}, or what is below one of them: kernels/x86"
-        near = closest(component, list_components())
+    if component is not None and not find_components().is_component(component):
+        named = find_components().list_components()
+        expected = f"{listing(named)}, or what is below one of them: kernels/x86"
+        near = closest(component, named)
         yield Mistake((*path, "component"), show(component), expected, near)
 
 

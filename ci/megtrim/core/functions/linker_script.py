@@ -16,6 +16,8 @@ from megtrim.libs.elf.symbol_table import Function, FunctionTable
 from megtrim.libs.util.errors import ACCEPT, InputError, ProductFailure
 
 STUB = "megtrim_stub"
+REPORTING = f"{STUB}_ran"
+"""The function of a link with names that says which one is not kept, and traps."""
 _MAIN = "main"
 """Called by the C library's start-up code, which no link shows."""
 _NOT_KEPT = re.compile(r"megtrim: function #([0-9]{1,9}) is not kept")
@@ -163,7 +165,7 @@ def prove(
     if after.registrations < expected:
         msg = (
             f"{source}: {after.registrations} functions are called before main, expected "
-            f"{expected}: something is no longer registered"
+            f"{expected}, so the link lost a registration"
         )
         raise ProductFailure(msg, hint=_HINT)
 

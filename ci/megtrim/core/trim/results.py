@@ -56,6 +56,23 @@ class RecordResult(StageResult):
     time_s: float
 
 
+class ReachedTest(Value):
+    id: str
+    """What the keep set calls it."""
+    name: str
+    file: str
+    """With the functions that it reaches."""
+
+
+class SuiteRecordResult(StageResult):
+    """What the project's own tests reach."""
+
+    tests: int
+    """All that there are."""
+    reached: tuple[ReachedTest, ...]
+    """Those that pass and reach functions."""
+
+
 class FunctionsKeepSetResult(StageResult):
     functions: int
 

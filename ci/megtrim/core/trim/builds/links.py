@@ -77,7 +77,7 @@ class UntrimmedProgram(Value):
         if not ran:
             msg = (
                 f"{self.target}: no scenario lists functions of this link, "
-                "so nothing of it would stay"
+                "so none of them would be kept"
             )
             raise InputError(msg, hint="record them", command=("trim",))
         return RelinkedProgram(
@@ -102,7 +102,7 @@ class UntrimmedProgram(Value):
 
 
 def make_base_spec(session: Session) -> BuildSpec:
-    if trims_plain_build(session.request.config):
+    if trims_plain_build(session.config):
         return variants.make_spec(session, Variant.PLAIN, {})
     return variants.make_spec(session, Variant.REDUCED, variants.header_files(session.results))
 
@@ -111,13 +111,13 @@ def base_inputs(session: Session) -> dict[str, str]:
     named = variants.inputs(session, make_base_spec(session))
     return (
         named
-        if trims_plain_build(session.request.config)
-        else named | variants.header_inputs(session.results.done[HEADER])
+        if trims_plain_build(session.config)
+        else named | variants.header_inputs(session.done[HEADER])
     )
 
 
 def shipped_inputs(session: Session) -> dict[str, str]:
-    config = session.request.config
+    config = session.config
     kept = (*session.services.engine.kept, *config.trim.keep)
     without_tables = [
         target
@@ -142,7 +142,7 @@ def shipped_inputs(session: Session) -> dict[str, str]:
 
 
 def exports_input(session: Session) -> dict[str, str]:
-    asked = session.request.config.trim.exports
+    asked = session.config.trim.exports
     return {"exports": " ".join(asked)} if asked else {}
 
 
@@ -199,7 +199,7 @@ def find_hidden(target: str, session: Session) -> tuple[str, ...]:
     Raises InputError for a pattern without a match, and for names that an application imports.
     """
     loaded = session.request.loaded
-    base = session.results.done[base_task(session.request.config)]
+    base = session.done[base_task(session.config)]
     asked = loaded.config.trim.exports
     users = applications.users(target, session)
     if not asked or not users:
@@ -227,7 +227,7 @@ def find_hidden(target: str, session: Session) -> tuple[str, ...]:
 
 def copy_users(label: Link, session: Session, folder: Path) -> None:
     """Put next to each shared object of these links the programs of scenarios that load it."""
-    base = session.results.done[base_task(session.request.config)]
+    base = session.done[base_task(session.config)]
     for library in applications.linked_again(session):
         for name in applications.users(library, session):
             copy = folder / locate_unstripped(label, name)
@@ -236,7 +236,7 @@ def copy_users(label: Link, session: Session, folder: Path) -> None:
 
 
 def find_programs(session: Session) -> list[RelinkedProgram]:
-    keep = read_keep_set(session.results.done[FUNCTIONS].file(KEEP_SET_FILE))
+    keep = read_keep_set(session.done[FUNCTIONS].file(KEEP_SET_FILE))
     return [read_program(target, session).trim(keep) for target in identities(session.results)]
 
 
@@ -254,7 +254,7 @@ def read_program(target: str, session: Session) -> UntrimmedProgram:
         target=target,
         identity=identities(session.results)[target],
         unfolded=read_unfolded(target, session.results),
-        origins=link_map.read_map(session.results.done[LINKED].file(listed)),
+        origins=link_map.read_map(session.done[LINKED].file(listed)),
         patterns=tuple(patterns),
     )
 
@@ -270,7 +270,7 @@ def specify_link(program: RelinkedProgram, session: Session) -> LinkSpec:
     sources: tuple[tuple[str, str], ...] = linker_script.SOURCES
     script = linker_script.script(program.dropped)
     form = StubForm.SHARED
-    if session.request.config.trim.crash_ids:
+    if session.config.trim.crash_ids:
         sources = linker_script.numbered_sources(len(program.dropped))
         script = linker_script.named_script(program.dropped)
         form = StubForm.NUMBERED
@@ -289,7 +289,7 @@ def specify_link(program: RelinkedProgram, session: Session) -> LinkSpec:
 
 def guards_exports(target: str, session: Session) -> bool:
     """Whether a miss is an error: a program has no exports that could return it."""
-    on_missing = session.request.config.trim.on_missing
+    on_missing = session.config.trim.on_missing
     return on_missing == "error" and bool(applications.users(target, session))
 
 
@@ -322,7 +322,7 @@ def specify_guarded_link(program: RelinkedProgram, session: Session) -> LinkSpec
 def specify_deferring_link(program: RelinkedProgram, session: Session) -> LinkSpec:
     shared = bool(applications.users(program.target, session))
     by_lld = session.services.toolchain.kind in size_options.WITH_LLD
-    folder = session.results.done[LINKED]
+    folder = session.done[LINKED]
     size_bytes = folder.file(locate_stripped(Link.UNFOLDED, program.target)).stat().st_size
     unfolded = folder.file(locate_unstripped(Link.UNFOLDED, program.target))
     names = read_dynamic_names(unfolded)

@@ -40,9 +40,9 @@ from megtrim.libs.elf.symbol_table import read_registrations, read_table
 def inputs(task: Task, session: Session) -> dict[str, str]:
     if _is_link(task, session.request):
         links = linking.identities(session.results)
-        base = session.results.done[base_task(session.request.config)]
+        base = session.done[base_task(session.config)]
         return linking.shipped_inputs(session) | {
-            linking.KEEP_SET: session.results.done[FUNCTIONS].files[KEEP_SET_FILE],
+            linking.KEEP_SET: session.done[FUNCTIONS].files[KEEP_SET_FILE],
             linking.BASE: content_of(base),
             **{f"link {name}": sha256 for name, sha256 in links.items()},
         }
@@ -71,17 +71,17 @@ def _is_link(task: Task, request: TrimRequest) -> bool:
 
 def _link(session: Session, folder: Path) -> ReduceResult:
     programs = linking.find_programs(session)
-    base = session.results.done[base_task(session.request.config)]
+    base = session.done[base_task(session.config)]
     built = (
         base.result.build
         if isinstance(base.result, BuildResult)
         else base.result_as(ReduceResult).build
     )
     whole: list[str] = []
-    if trims_plain_build(session.request.config):
+    if trims_plain_build(session.config):
         # The plain build has no build ids: what ships of it as it is, is linked with one.
         whole = sorted({*built.artifacts} - {each.target for each in programs})
-    defers = defers_functions(session.request.config)
+    defers = defers_functions(session.config)
     specify = linking.specify_deferring_link if defers else linking.specify_guarded_link
     specs = (
         *(specify(each, session) for each in programs),
@@ -113,7 +113,12 @@ def _link(session: Session, folder: Path) -> ReduceResult:
 
 def _name(session: Session, folder: Path) -> SymbolizingLinkResult:
     programs = linking.find_programs(session)
-    flags = (*size_options.relink_flags(session), *size_options.unfolded_flags(session))
+    # By the build id, a test's process is seen to load it.
+    flags = (
+        *size_options.relink_flags(session),
+        *size_options.unfolded_flags(session),
+        WITH_BUILD_ID,
+    )
     specs = []
     for program in programs:
         spec = replace(
@@ -159,11 +164,11 @@ def _prove(program: RelinkedProgram, session: Session, folder: Path) -> None:
     linker_script.expect_known(program.before, program.kept, source=program.target)
     shipped = folder / linking.locate_unstripped(Link.SHIPPED, program.target)
     after = read_table(shipped)
-    if defers_functions(session.request.config):
+    if defers_functions(session.config):
         place = rest.find_place(shipped.read_bytes(), source=program.target)
         rest.prove(program.before, after, program.dropped, place, source=program.target)
         return
-    base = session.results.done[base_task(session.request.config)]
+    base = session.done[base_task(session.config)]
     kept = program.kept
     registrations = None
     if size_options.inlines_at_link(session):
@@ -185,7 +190,7 @@ def _prove(program: RelinkedProgram, session: Session, folder: Path) -> None:
         dropped=program.dropped,
         code=program.code,
         registrations=registrations,
-        numbered=session.request.config.trim.crash_ids,
+        numbered=session.config.trim.crash_ids,
         added=added,
         emptied=emptied,
         source=program.target,
