@@ -45,13 +45,15 @@ struct frame {
     uintptr_t given[ARGUMENTS];
     struct held* held;
     unsigned count, room, lost;
+    int slot; /* in the pool; -1: it is allocated */
     struct held few[INLINE_LOCKS];
 };
 
-static __thread struct {
+struct own {
     struct frame* top;
     const char* missing;
-} mine;
+};
+static __thread struct own mine;
 
 /* Frames that threads share. More are allocated. */
 static struct frame pool[FRAMES];
@@ -61,18 +63,22 @@ static struct frame* take_frame(void) {
     uint64_t seen = atomic_load_explicit(&used, memory_order_relaxed);
     while (~seen) {
         int at = __builtin_ctzll(~seen);
-        if (atomic_compare_exchange_weak(&used, &seen, seen | UINT64_C(1) << at))
+        if (atomic_compare_exchange_weak(&used, &seen, seen | UINT64_C(1) << at)) {
+            pool[at].slot = at;
             return pool + at;
+        }
     }
-    return malloc(sizeof(struct frame));
+    struct frame* frame = malloc(sizeof *frame);
+    if (frame)
+        frame->slot = -1;
+    return frame;
 }
 
 static void give_frame(struct frame* frame) {
-    uintptr_t at = (uintptr_t)frame - (uintptr_t)pool;
     if (frame->held != frame->few)
         free(frame->held);
-    if (at < sizeof pool)
-        atomic_fetch_and(&used, ~(UINT64_C(1) << at / sizeof *frame));
+    if (frame->slot >= 0)
+        atomic_fetch_and(&used, ~(UINT64_C(1) << frame->slot));
     else
         free(frame);
 }
@@ -125,9 +131,10 @@ LOCAL struct frame* megtrim_enter(uint64_t number, const uint64_t* arguments) {
     const struct export* export = megtrim_exports + number;
     const char* refused = failures ? refuse(export, arguments) : NULL;
     struct frame* frame = refused ? NULL : take_frame();
-    mine.missing = NULL;
+    struct own* own = &mine;
+    own->missing = NULL;
     if (!frame) {
-        mine.missing = refused ? refused : "there is no memory for a guarded call";
+        own->missing = refused ? refused : "there is no memory for a guarded call";
         return NULL;
     }
     frame->export = export;
@@ -139,8 +146,8 @@ LOCAL struct frame* megtrim_enter(uint64_t number, const uint64_t* arguments) {
     frame->room = INLINE_LOCKS;
     frame->count = 0;
     frame->lost = 0;
-    frame->outer = mine.top;
-    mine.top = frame;
+    frame->outer = own->top;
+    own->top = frame;
     return frame;
 }
 
