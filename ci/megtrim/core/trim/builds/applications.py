@@ -162,8 +162,8 @@ def warn_of_libraries(session: Session) -> Iterator[str]:
 
 def warn_of_left_behind(session: Session) -> Iterator[str]:
     """A program finds a library of its own build where that was built, and on no other machine."""
-    made = session.results.done.get(PLAIN)
-    config = session.request.config
+    made = session.done.get(PLAIN)
+    config = session.config
     if made is None or not config.engine.is_project:
         return
     tree = session.services.store.root / WORK_FOLDER
