@@ -171,7 +171,7 @@ def test_each_use_of_what_was_left_out_ends_in_a_named_trap(project: Path) -> No
     _, pack = trim(project, "function")
     shipped = pack.with_name("uses")
     finished = open_trim(make_options(project))
-    plain = finished.session.results.done[PLAIN].file("bin/uses")
+    plain = finished.session.done[PLAIN].file("bin/uses")
     named = named_program("uses", stages.able(finished.session))
     assert named is not None
 

@@ -113,7 +113,9 @@ def test_one_command_trims_a_miniature(
     tree = make_miniature(project.folder / "tree", generation, more={KERNEL: "int kernel;\n"})
     project.env["ANDROID_NDK_ROOT"] = str(ndk)
     # Models of the sample engine, which MegEngine's reader does not know.
-    models = [{**model, "strip_info": f"{model['file']}.json"} for model in project.read()["models"]]
+    models = [
+        {**model, "strip_info": f"{model['file']}.json"} for model in project.read()["models"]
+    ]
     project.change(
         engine={"kind": "megengine", "source": "tree", "target": "load_and_run"},
         models=models,

@@ -136,9 +136,13 @@ class Invocation(Value):
         """No device has a part in it."""
         return shlex.join(("megtrim", "size", "prices", *self.place, *self._mode))
 
-    def accept(self) -> str:
+    def trim(self, *words: str) -> str:
+        """A full trim, which records: whatever was asked for before."""
         device = ("--device", self.device) if self.device else ()
-        return shlex.join(("megtrim", "trim", *self.place, *device, *self._brought, "--accept"))
+        return shlex.join(("megtrim", "trim", *self.place, *device, *self._brought, *words))
+
+    def accept(self) -> str:
+        return self.trim("--accept")
 
     @property
     def _brought(self) -> tuple[str, ...]:
@@ -196,8 +200,9 @@ def suggest_for_scenario(kind: ScenarioKind, invocation: Invocation) -> str:
 
 
 def suggest_for_probe(invocation: Invocation) -> str:
+    """A scenario that is only new needs no ``--accept``, which would also hide lost regions."""
     add = f"if users may run it like this, add it to {invocation.config} as a scenario"
-    return f"{add}, {suggest_accepting(invocation)}"
+    return f"{add}, run `{invocation.trim()}` and commit `{invocation.keep_set}`"
 
 
 def suggest_for_keep_set(invocation: Invocation) -> str:

@@ -31,8 +31,7 @@ _CRASH_FILE = Path("megtrim-crash.md")
 _LONGEST_NAME = 100
 
 _ABOUT = """\
-Trim a native program, or MegEngine, to what you run on it, prove that it works, and keep it
-small.
+Trim native programs to the code that you use, prove that they work, and keep them small.
 
 \b
 Start here:
@@ -110,7 +109,7 @@ Examples:
 def stage() -> None:
     """Run one stage of a trim, and those that it depends on.
 
-    `megtrim trim` runs them all. The stages `verify`, `size` and `report` are verbs of their own.
+    `megtrim trim` runs them all. The stages `verify`, `size` and `report` are separate verbs.
     """
 
 
@@ -127,9 +126,9 @@ def stage() -> None:
     epilog="""\b
 Examples:
   megtrim size
-  megtrim size --config examples/megengine-linux-arm64.yaml --engine ../MegEngine
-  megtrim size show build/load_and_run --map build/load_and_run.map
-  megtrim size diff before/load_and_run after/load_and_run
+  megtrim size --config android.yaml
+  megtrim size show build/app --map build/app.map
+  megtrim size diff before/app after/app
   megtrim size history --branch perf-history
   megtrim size prices --by model
 """,
@@ -137,8 +136,8 @@ Examples:
 def size() -> None:
     """Measure the artifacts and compare them with their budgets.
 
-    `show` and `diff` show what the bytes of any file are; they take none of the options, which are
-    those of a call without a verb. `why` and `prices` ask a finished trim.
+    `show` and `diff` explain the bytes of any file. They take none of the options below, which
+    belong to `megtrim size` without a verb. `why` and `prices` need a finished trim.
     """
 
 

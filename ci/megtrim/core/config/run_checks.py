@@ -14,6 +14,7 @@ from megtrim.core.config.model import (
     TrimConfig,
     is_shared_object,
 )
+from megtrim.core.config.own_tests import CLASS_OF_TESTS
 from megtrim.core.config.problems import KeyPath, show
 from megtrim.libs.programs import application_arguments
 from megtrim.libs.util.errors import InputError
@@ -138,6 +139,11 @@ def check_tests(config: Config, _document: Document) -> Mistakes:
     if not config.engine.is_project:
         found = f"tests of kind: {config.engine.kind}"
         yield Mistake(("tests",), found, f"kind: {CMAKE} or {LINK}, or no such key")
+    names = [each.name for each in config.classes]
+    if config.tests.keep and CLASS_OF_TESTS in names:
+        found = f"a CPU class {CLASS_OF_TESTS} next to tests.keep"
+        expected = f"another name: NAME@{CLASS_OF_TESTS} is a test in the keep set"
+        yield Mistake(("classes", names.index(CLASS_OF_TESTS), "name"), found, expected)
     image = config.toolchain.image
     if image:
         expected = "no such key: tests run on this machine, and not in an image"

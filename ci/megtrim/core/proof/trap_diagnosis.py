@@ -15,11 +15,14 @@ from megtrim.core.functions.runtime_lines import RuntimeLine
 from megtrim.core.keep.keepset import KeepSet, missing
 from megtrim.core.keep.marks import RegionTraces
 from megtrim.core.keep.region import Region
+from megtrim.core.own_program import read_error
 from megtrim.core.trim.builds import applications, links
 from megtrim.core.trim.runs.execution import RunResult, RunSpec
 from megtrim.core.trim.runs.tracing import leave_trace
+from megtrim.libs.elf.layout import LOADED, segments
 from megtrim.libs.elf.symbol_names import readable
-from megtrim.libs.programs.exit_status import ProgramRun, RunOutcome, ending, error_message
+from megtrim.libs.elf.symbol_table import holding, parse_table, read_linked
+from megtrim.libs.programs.exit_status import ProgramRun, RunOutcome, ending
 from megtrim.libs.util.errors import InputError, MegtrimError
 from megtrim.libs.util.limits import read_text
 from megtrim.libs.util.value import Value
@@ -42,9 +45,25 @@ class SymbolizingLink(Value):
     def missing(self, run: ProgramRun) -> str | None:
         return linker_script.not_kept(run.stderr, self.dropped)
 
+    def locate(self, offset: int, number: int) -> str | None:
+        """Return what is lacking at a trap: ``offset`` in the file, ``number`` in a register."""
+        data = read_linked(self.program)
+        source = str(self.program)
+        parts = segments(data, source=source)
+        held = (
+            each.address + offset - each.offset
+            for each in parts
+            if each.kind == LOADED and 0 <= offset - each.offset < each.size_bytes
+        )
+        names = holding(parse_table(data, source=source), held)
+        if linker_script.REPORTING in names:
+            return self.dropped[number] if number < len(self.dropped) else None
+        # What is local and short has a bare trap in its own place.
+        return next((name for name in names if name in self.dropped), None)
+
 
 def read_named(program: Path, listed: Path) -> SymbolizingLink:
-    text = read_text(listed, hint="it is the list that was made with the link")
+    text = read_text(listed, hint="use the list that was made together with this link")
     return SymbolizingLink(program=program, dropped=tuple(text.split()))
 
 
@@ -163,7 +182,7 @@ def explain(
 
 def explain_by_whole(reduced: ProgramRun, whole: ProgramRun, what: str) -> Diagnosis:
     """Tell that a program of which nothing was left out fails in the same run."""
-    said = error_message(whole.stderr) or f"it ended with {whole.rc}"
+    said = read_error(whole.stderr) or f"it ended with {whole.rc}"
     text = f"{_how(reduced)}, and the {what} fails too: {said}"
     return Diagnosis(status=ScenarioStatus.ENGINE_ERROR, text=text, log=whole.stderr)
 
@@ -200,12 +219,17 @@ def describe_with_rest(whole: ProgramRun) -> str:
 
 
 def _not_kept(reduced: ProgramRun, name: str, why: str) -> Diagnosis:
-    try:
-        function = readable(name)
-    except InputError:
-        function = name  # a trap is reported, whatever the machine has to make names readable
+    function = read_function(name)
     text = f"{_how(reduced)}: the function {function} is not kept, because {why}"
     return Diagnosis(status=ScenarioStatus.TRAP, text=text, log=reduced.stderr, function=function)
+
+
+def read_function(name: str) -> str:
+    """Return a linkage name as people read it, whatever the machine has to make it so."""
+    try:
+        return readable(name)
+    except InputError:
+        return name
 
 
 def _how(run: ProgramRun) -> str:
@@ -241,7 +265,7 @@ def named_program(name: str, session: Session) -> SymbolizingLink | None:
 
 def named_files(name: str, session: Session) -> tuple[Path, Path] | None:
     listed = DROPPED_FILE.format(target=applications.find_holder(name, session))
-    made = session.results.obtain(NAMED) if trims_functions(session.request.config) else None
+    made = session.results.obtain(NAMED) if trims_functions(session.config) else None
     if made is None or listed not in made.files:
         return None
     return made.file(links.locate_unstripped(Link.NAMED, name)), made.file(listed)

@@ -76,7 +76,7 @@ _SHOWN = re.compile(
 )
 """Of the table of all words."""
 _ROW = re.compile(r"^\| (\*\*|`|)([a-zA-Z][\w -]*)\1 \| (.+?) \|", re.MULTILINE)
-_OF_MODELS = re.compile(r"\b(?:models?|regions?|MODEL|MIDOUT\w*)\b")
+_OF_MODELS = re.compile(r"\b(?:models?|regions?|MODEL)\b")
 _LINK = re.compile(r"\[([^]]*)\]\([^)]*\)")
 _MARKS = re.compile(r"\*+|`")
 _BREAK = re.compile(r"(/|_|::)(?=[^/_:])")

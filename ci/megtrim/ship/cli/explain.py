@@ -83,7 +83,7 @@ def _explain_thing(thing: str, options: Options) -> dict[str, Any]:
         if text := describe_code(thing):
             return {"code": thing, "what to do": text}
         msg = f"there is no code {thing}"
-        raise InputError(msg, hint="docs/how-to/find-a-message.md lists them all")
+        raise InputError(msg, hint="docs/reference/find-a-message.md lists them all")
     row = find_row(thing)
     if row is None:
         return _explain_name(thing, options)
@@ -231,7 +231,7 @@ def _query_keep_set(
     known += [name for each in keep.functions() for name in without_arguments(readable(each))]
     may_be_region = names is not None and _REGION.fullmatch(thing) is not None
     if not trapped and keep.functions() and not may_be_region:
-        msg = f"no scenario runs a function {thing!r}, by {path}{suggest(thing, known)}"
+        msg = f"according to {path}, no scenario runs a function {thing!r}{suggest(thing, known)}"
         raise InputError(msg, hint="the build or trim.keep may keep it anyway")
     return {thing: _stranger(thing, path, names, trapped, invocation, known)}
 

@@ -7,10 +7,10 @@ import pytest
 import yaml
 
 from megtrim.core.build_spec import Linkage
+from megtrim.core.cli.session.templates import ProjectStarter, project_starter
 from megtrim.core.config.load import load_config
 from megtrim.core.config.model import Config, is_shared_object
 from megtrim.core.config.problems import ConfigError
-from megtrim.core.config.templates import ProjectStarter, project_starter
 
 PROJECT = {"kind": "link", "source": "src", "target": "tool", "build": [["make", "-j4"]]}
 
@@ -100,6 +100,11 @@ def test_shared_objects_are_known_by_name(target: str, shared: bool) -> None:
                 "toolchain": {"image": "i@sha256:" + "0" * 64},
             },
             "tests: found tests next to toolchain.image",
+        ),
+        (
+            {},
+            {"tests": {"commands": [["make"]], "keep": True}, "classes": [{"name": "tests"}]},
+            "classes[0].name: found a CPU class tests next to tests.keep, expected another name",
         ),
         (
             {"kind": "cmake", "compiler": "gcc"},

@@ -169,7 +169,7 @@ def test_without_a_proof_there_is_no_release(binding: str | None, drafts: Drafts
     said.write_text(to_json(joined(CheckStatus.PASS)), encoding="utf-8")
     proofs = None if binding is None else drafts.proofs
 
-    with pytest.raises(InputError, match=f"{RESNET}: there is no proof by these programs"):
+    with pytest.raises(InputError, match=f"{RESNET}: there is no proof of these programs"):
         prove_release(drafts.draft, said, proofs=proofs, again=None)
 
 

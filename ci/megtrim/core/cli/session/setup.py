@@ -246,7 +246,7 @@ def _find_base(options: Options, console: Console) -> dict[str, StageFolder]:
     if found is None:
         other = store.holds_foreign(Stage.BUILD, name)
         held = "a plain build of another version of megtrim" if other else "no plain build"
-        console.warn(f"{options.base} holds {held}: nothing is compared with an earlier one")
+        console.warn(f"{options.base} contains {held}: nothing is compared with an earlier one")
         return {}
     reduced = store.previous(Stage.REDUCE, ReduceResult, task_name(REDUCED))
     return {BASE: found, **({BASE_REDUCED: reduced} if reduced else {})}
@@ -311,7 +311,7 @@ def open_applications(loaded: LoadedConfig, processes: ProcessRunner) -> dict[st
 
 def describe(session: Session) -> None:
     services = session.services
-    console = session.services.console
+    console = session.console
     identity = services.engine.identity()
     toolchain = services.toolchain
     commit = f" at {identity.commit[:12]}" if identity.commit else ""

@@ -65,7 +65,7 @@ class TrimResults(Value):
         """Make the links now if they are not there yet. ``program``: None for the first."""
         made = self.session.results.expect(task_id)
         chosen = choose_program(program, made.result_as(ReferencesResult).programs)
-        self.session.services.console.note(f"reading the references in {chosen}")
+        self.session.console.note(f"reading the references in {chosen}")
         return chosen, references.read_program(chosen, made)
 
     def open_priced(self, program: str | None) -> PricedArtifact:
@@ -199,7 +199,7 @@ def _describe(number: int, graph: ReferenceGraph) -> dict[str, Any]:
 def _find_rule(
     name: str, match: Match, found: LinkedFile, trim: TrimResults | None
 ) -> list[dict[str, Any]]:
-    if trim is None or not trims_functions(trim.session.request.config):
+    if trim is None or not trims_functions(trim.session.config):
         return []
     kept = references.read_kept_functions(name, trim.session)
     functions = (found.graph.parts[number].names for number in match.parts[:_MOST_RULES])
@@ -293,7 +293,7 @@ def explain_kept(thing: str, program: str | None, trim: TrimResults) -> dict[str
     found = find_kept(wanted, keep, held)
     if found is None:
         return None
-    name = choose_program(program, trim.session.request.config.artifacts)
+    name = choose_program(program, trim.session.config.artifacts)
     facts: dict[str, Any] = {
         "program": name,
         "kind": found.kind.value,
@@ -352,7 +352,7 @@ def explain_left_out(thing: str, program: str | None, trim: TrimResults) -> dict
     A name that it has as well, such as another overload's, is not left out.
     """
     session = trim.session
-    if not trims_functions(session.request.config):
+    if not trims_functions(session.config):
         return None
     name = choose_program(program, trim.programs)
     dropped = references.read_dropped(name, session)
@@ -362,23 +362,24 @@ def explain_left_out(thing: str, program: str | None, trim: TrimResults) -> dict
     if find_spelled_so(thing, code.by_name.keys() - {*dropped}):
         return None
     functions = find_left_out(thing, dropped, code)
+    rows = []
+    for each in functions:
+        row = {
+            "name": readable(each.name),
+            "linkage_name": each.name,
+            "size_bytes": each.size_bytes,
+            "called_by_kept": list(map(readable, each.called_by_kept)),
+            "called_by_left_out": list(map(readable, each.called_by_left_out)),
+        }
+        rows.append(row)
     return {
         "program": name,
         "kind": "function",
         "name": readable(functions[0].name) if len(functions) == 1 else thing,
         "kept_by": [],
-        "state": "deferred" if defers_functions(session.request.config) else "left out",
+        "state": "deferred" if defers_functions(session.config) else "left out",
         "size_bytes": sum(each.size_bytes for each in functions),
-        "functions": [
-            {
-                "name": readable(each.name),
-                "linkage_name": each.name,
-                "size_bytes": each.size_bytes,
-                "called_by_kept": [readable(caller) for caller in each.called_by_kept],
-                "called_by_left_out": [readable(caller) for caller in each.called_by_left_out],
-            }
-            for each in functions
-        ],
+        "functions": rows,
     }
 
 

@@ -13,11 +13,12 @@ from megtrim.libs.util.files import guard_write
 from megtrim.libs.util.process import Command, ProcessRunner
 from megtrim.places.compile.projects import source_copy
 from megtrim.places.compile.projects.application import ApplicationSpec
-from megtrim.places.compile.projects.builder import Builder, Progress, guard_tree, is_elf
+from megtrim.places.compile.projects.builder import Builder, Progress, guard_tree
 from megtrim.places.compile.projects.checkout import Checkout, digest_of
 from megtrim.places.compile.projects.cmake import driver
 from megtrim.places.compile.projects.cmake.driver import WorkTree
 from megtrim.places.compile.projects.link.invocation import LinkCommand, LinkEnvironment
+from megtrim.places.compile.projects.linked_files import is_elf
 from megtrim.places.compile.projects.recorded import inputs, links
 from megtrim.places.compile.projects.recorded.calls import RecordedCall, Role
 from megtrim.places.compile.projects.recorded.links import RecordedLink
@@ -87,6 +88,8 @@ class RecordedBuilder(Builder):
     """
 
     runs_commands = True
+    _trusts_times = False
+    _links_beside = False
 
     def _make(
         self,
@@ -98,7 +101,7 @@ class RecordedBuilder(Builder):
     ) -> tuple[int, tuple[str, ...], dict[str, Path]]:
         if not self.runs_commands:
             shown = shlex.join(spec.commands[0])
-            msg = f"the project is not built, and this verb does not run its commands (`{shown}`)"
+            msg = f"the project is not built, and this verb runs none of its commands (`{shown}`)"
             raise InputError(msg, hint="trim first", command=("trim",))
         driver.forget_build(tree)
         driver.drop_stale_tree(tree, self._toolchain, ())

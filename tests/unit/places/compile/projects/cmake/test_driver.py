@@ -1,4 +1,5 @@
 import os
+import shutil
 import sys
 from collections.abc import Callable
 from contextlib import nullcontext
@@ -165,25 +166,35 @@ def fake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Path]
 @pytest.mark.parametrize(
     ("entry", "image", "remains"),
     [
-        ("PYTHON_EXECUTABLE:FILEPATH={here}/venv/bin/python3", "", False),
-        ("PYTHON_EXECUTABLE:FILEPATH={here}/venv/bin/python3", "sha256:0", True),  # inside it
+        ("PYTHON_EXECUTABLE:FILEPATH={here}/venv/python3", "", False),
+        ("PYTHON_EXECUTABLE:FILEPATH={here}/venv/python3", "sha256:0", True),  # inside it
         ("PYTHON_EXECUTABLE:FILEPATH={here}/python3", "", True),
         ("PYTHON_EXECUTABLE:FILEPATH=PYTHON_EXECUTABLE-NOTFOUND", "", True),
+        ("DEFAULT:FILEPATH={here}/never-existed", "", True),
         ("TOOL:FILEPATH={here}/tree/build/made-later", "", True),
-        ("PREFIX:PATH={here}/gone", "", True),
+        ("PREFIX:PATH={here}/venv", "", True),
     ],
 )
 def test_a_tree_goes_with_a_program_that_it_used(
-    tmp_path: Path, entry: str, image: str, remains: bool
+    processes: ProcessRunner,
+    job: Job,
+    tmp_path: Path,
+    fake: Callable[..., Path],
+    entry: str,
+    image: str,
+    remains: bool,
 ) -> None:
-    write(tmp_path, {"python3": ""})
+    write(tmp_path, {"python3": "", "venv/python3": ""})
+    fake()
     tree = WorkTree(root=tmp_path / "tree")
-    tree.build.mkdir(parents=True)
+    job = replace(job, build=tree.build)
     toolchain = replace(TOOLCHAIN, image=image)
     driver.drop_stale_tree(tree, toolchain, ())
-    tree.build.mkdir()
     cache = f"//A comment\n{entry.format(here=tmp_path)}\n"
-    (tree.build / "CMakeCache.txt").write_text(cache, encoding="utf-8")
+    write(job.build, {"CMakeCache.txt": cache, "made-later": ""})
+    driver.run(job, processes, lambda *_: None)
+    shutil.rmtree(tmp_path / "venv")
+    (job.build / "made-later").unlink()
 
     driver.drop_stale_tree(tree, toolchain, ())
 
@@ -362,7 +373,7 @@ def test_a_check_that_the_machine_ended_is_no_answer(
 
     assert len(calls.read_text(encoding="utf-8").splitlines()) == (1 if ended else 2)
     left = sorted(each.name for each in job.build.iterdir())
-    assert left == ([] if ended else ["CMakeCache.txt", "CMakeFiles"])
+    assert left == ([] if ended else ["CMakeCache.txt", "CMakeFiles", "found-programs.txt"])
     if caught is not None:
         assert caught.value.message.startswith("a check of cmake's stopped: ")
         assert ended in caught.value.message
