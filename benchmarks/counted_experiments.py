@@ -19,9 +19,9 @@ from pathlib import Path
 from counted_times import Bench
 
 from megtrim.core.size.counted import Work
+from megtrim.core.timing.experiment import DataType, Experiment
 from megtrim.engines.load_and_run.dialects import LITE
 from megtrim.engines.load_and_run.dump import parse_dump
-from megtrim.engines.megengine.experiment import DataType, Experiment
 from megtrim.engines.megengine.experiments import EXPERIMENTS
 from megtrim.libs.elf.symbol_table import read_table
 from megtrim.libs.util.process import ProcessRunner
@@ -106,8 +106,8 @@ def show(works: Mapping[str, Work], outputs: Mapping[str, list[bytes]]) -> None:
     left_out = {function for work in works.values() for function in work.varying}
     totals = {
         name: sum(
-            count.instructions
-            for function, count in work.functions.items()
+            instructions
+            for function, (instructions, _accesses) in work.functions.items()
             if function not in left_out
         )
         for name, work in works.items()

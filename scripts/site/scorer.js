@@ -2,7 +2,8 @@
 // Three things count: how often the page has the words, how often its best section has them, and how
 // well they match a heading of the page or a phrase of keywords.toml. A word that few pages have counts
 // more. Decisions, READMEs, pages for developers and lists (reference, messages) answer fewer questions.
-const listing = /^(?!docs)|^docs\/(architecture|decisions|development|reference|index|how-to\/find-a-message)/;
+const listing =
+  /^(?!docs)|^docs\/(architecture|decisions|development|reference(?!\/from-the-engines-documents)|index)/;
 const often = 1.2, byLength = 0.75, inTitle = 3, inHeading = 1.5; // of a word
 const together = 2, ofHeading = 0.7, closeness = 0.5; // of a phrase
 const ofPart = 0.5, ofAsking = 0.4; // of a part of a word, and of words in which people ask

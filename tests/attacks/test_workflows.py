@@ -233,7 +233,7 @@ def test_a_build_calls_a_machine_of_the_team_one_of_github(
     job = Job(Shell(tmp_path, capsys))
     job.write(devices=(device(hosted=True),))
 
-    job().expect(2, "the bundle's programs would run here")
+    job().expect(2, "its programs would run on this machine")
 
 
 @pytest.mark.parametrize("attempt", RUNS)

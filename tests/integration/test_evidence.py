@@ -395,7 +395,9 @@ def test_two_jobs_take_times_as_one_machine_would(make_project: MakeProject) -> 
     # Shards take turns by id: each of the two machines has contests of both models.
     gone = {name for name, row in rows(lost).items() if row["status"] == "infrastructure"}
     assert gone == {f"{MOBILE} fast-run", f"{QUANT} baseline", f"{QUANT} load_and_run trimming"}
-    assert {rows(lost)[name]["reason"] for name in gone} == {"no device job brought a result of it"}
+    assert {rows(lost)[name]["reason"] for name in gone} == {
+        "no device job delivered a result for it"
+    }
     for name in set(ROWS) - gone:
         assert times(rows(lost)[name]) == times(found[name])
     assert (lost["verdict"], late["verdict"]) == ("unverified", "unverified")

@@ -1,6 +1,8 @@
 """The HTML report in a real browser: what it loads, how it looks, how it behaves."""
 
+import base64
 import json
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
@@ -40,16 +42,26 @@ from unit.core.verdict.performance_examples import timed
 pytestmark = pytest.mark.browser
 
 
+def run_many(*, trapping: int, passing: int) -> Verdict:
+    """Return scenarios of which the first ones trap for one cause."""
+    kinds = [trapped()] * trapping + [scenario(RESNET)] * passing
+    found = (replace(kind, id=f"m{number}/s@c") for number, kind in enumerate(kinds))
+    return join(pull_request(scenarios=tuple(found)))
+
+
 def many() -> Verdict:
-    """Return seven scenarios that trap for one cause, and one that passes."""
-    trapping = (replace(trapped(), id=f"m{number}/s@c") for number in range(7))
-    return join(pull_request(scenarios=(*trapping, replace(scenario(RESNET), id="m7/s@c"))))
+    return run_many(trapping=7, passing=1)
 
 
+PRINTED: Mapping[str, Callable[[], Verdict]] = {
+    "25 traps of 60": partial(run_many, trapping=25, passing=35),
+    "60 pass": partial(run_many, trapping=0, passing=60),
+}
 MADE = (passing, failing, unverified, hostile, big, mapped, grown, near, timed, many)
 SAMPLES: Mapping[str, Callable[[], Verdict]] = {
     **{make.__name__: make for make in MADE},
     **{name: partial(COMMENTS.__getitem__, name) for name in COMMENTS},
+    **PRINTED,
 }
 LEAST_CONTRAST = 4.5
 
@@ -482,3 +494,13 @@ def test_it_prints(browser: Browser) -> None:
         assert run(f"return {style}.printColorAdjust") == "exact"
         assert run(f"return {style}.display") == "block"
     browser.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
+
+
+@pytest.mark.parametrize("name", [*PRINTED, "passing", "growth-over-budget", "times", "mapped"])
+def test_it_prints_on_four_pages(browser: Browser, name: str) -> None:
+    browser.show(name)
+    paper = {"paperWidth": 8.27, "paperHeight": 11.69}
+    printed = browser.driver.execute_cdp_cmd("Page.printToPDF", paper)
+    sheets = re.findall(rb"/Type\s*/Page\b", base64.b64decode(printed["data"]))
+
+    assert 1 < len(sheets) <= 4

@@ -3,7 +3,7 @@
 Written down from the documents, not from the pages.
 """
 
-ROWS = "how-to/from-the-engines-documents"
+ROWS = "reference/from-the-engines-documents"
 _DUMP = "how-to/bring-a-model"
 _TRAP = "how-to/find-out-why-it-trapped"
 _SMALL = "how-to/make-it-smaller"

@@ -235,7 +235,7 @@ def find_messages(tree: ast.Module, kinds: set[str]) -> Iterator[str]:
                     yield from (each for each in (read_text(argument), *own) if each != GAP)
 
 
-MESSAGES_PAGE = (ROOT / "docs/how-to/find-a-message.md").read_text(encoding="utf-8")
+MESSAGES_PAGE = (ROOT / "docs/reference/find-a-message.md").read_text(encoding="utf-8")
 MESSAGES = sorted(
     {
         message

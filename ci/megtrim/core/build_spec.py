@@ -56,6 +56,8 @@ class StubForm(StrEnum):
     """It traps with an instruction of its own, which is its crash id."""
     REPORTING = "reporting"
     """It prints its number before it traps."""
+    NAMED = "named"
+    """It carries its name, and traps until it is led to what shall read that."""
 
 
 class Switch(StrEnum):
@@ -289,8 +291,8 @@ class BuildSpec(Value):
             return ()
         path = str(tree / self.forced_header)
         if len(path.split()) != 1:
-            msg = f"the header's path {path!r} has blanks, and this engine splits it there"
-            raise InputError(msg, hint="name a folder of results without blanks: --out PATH")
+            msg = f"the header's path {path!r} contains blanks, where this engine splits it"
+            raise InputError(msg, hint="choose a folder whose path has no blanks: --out PATH")
         return ((self.header_option, path),)
 
     def with_options(

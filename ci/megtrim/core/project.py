@@ -21,9 +21,8 @@ from megtrim.core.config.model import EngineConfig
 from megtrim.core.keep.marks import RegionMarks
 from megtrim.core.keep.operators import OperatorCode, OperatorNeeds
 from megtrim.core.model_facts import ModelFacts, UnknownFormat
+from megtrim.core.own_program import ProgramFlags
 from megtrim.core.parts import find_parts, load
-from megtrim.libs.programs.application_arguments import Places
-from megtrim.libs.programs.arrays import Tensor
 from megtrim.libs.util.errors import InputError
 from megtrim.libs.util.input_files import open_plain_file
 from megtrim.libs.util.process import ProcessRunner
@@ -53,48 +52,13 @@ class ModelReader(Protocol):
         """Without values of weights; None: only the engine can read it."""
 
     def load_operator_json(self, path: Path, *, shown: str) -> object:
-        msg = (
-            f"{shown}: found {path.name}, expected no operator JSON: the model names its operators"
-        )
+        msg = f"{shown}: found {path.name}, expected none: the model itself names its operators"
         raise InputError(msg, hint="leave strip_info out")
 
     def gather_needs(
         self, models: Iterable[tuple[str, Path, Sequence[Path]]], *, folder: Path
     ) -> tuple[OperatorNeeds, tuple[str, ...]]:
         """Take name, file and operator JSON of each; return what they need, and warnings."""
-
-
-class OwnProgram(Protocol):
-    """An engine's program that runs models by itself."""
-
-    def compose(
-        self,
-        program: str,
-        arguments: Sequence[str],
-        places: Places,
-        *,
-        search: bool,
-        dumps: bool,
-    ) -> tuple[str, ...]:
-        """``search``: for algorithms; ``dumps``: write the outputs."""
-
-    def parse_dump(self, data: bytes, *, name: str, source: str) -> Tensor:
-        """Raises InputError for a damaged file."""
-
-
-class FlagDialect(Protocol):
-    """The flags of the program of a tree."""
-
-    @property
-    def input_suffixes(self) -> tuple[str, ...]:
-        """Of files that it takes as inputs."""
-
-    @property
-    def needs_inputs(self) -> bool:
-        """Whether the program runs no model without a file for each input."""
-
-    def check(self, arguments: Sequence[str], *, source: str) -> None:
-        """``source`` is the place of the arguments (``megtrim.yaml:12``)."""
 
 
 class Project(Protocol):
@@ -117,6 +81,9 @@ class Project(Protocol):
     marks: RegionMarks | None = None
     """None: its code is not marked with regions."""
 
+    starter: str = ""
+    """The section ``engine`` of a starter file, with a place for the line of its ``source``."""
+    starter_toolchain: str = "auto"
     own_options: Mapping[str, str] = {}
     """CMake options that megtrim sets, and what to write in their place."""
 
@@ -177,7 +144,7 @@ class Project(Protocol):
         return ""
 
     @property
-    def flags(self) -> FlagDialect | None:
+    def flags(self) -> ProgramFlags | None:
         """None: it has no program of its own that runs models."""
         return None
 
@@ -188,11 +155,6 @@ class Project(Protocol):
 
 def find_kind(kind: str) -> type[Project]:
     found: type[Project] = load(find_parts().engines.get(kind, ""), f"engines of kind {kind}")
-    return found
-
-
-def find_program() -> OwnProgram:
-    found: OwnProgram = load(find_parts().program, "programs that run models by themselves")
     return found
 
 
@@ -218,7 +180,7 @@ def read_any_model(path: Path, *, shown: str = "", first: ModelReader | None = N
     listed = (first, *(kind.models for kind in find_kinds().values()))
     readers = dict.fromkeys(reader for reader in listed if reader is not None)
     if not readers:
-        msg = f"{shown or path} cannot be read: no engine of this copy has models"
+        msg = f"{shown or path} cannot be read: no engine in this copy of megtrim runs models"
         raise UnknownFormat(msg)
     with open_plain_file(path, expected="a model", shown=shown) as stream:
         head = stream.read(_HEAD_BYTES)

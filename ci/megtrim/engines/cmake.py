@@ -46,8 +46,10 @@ class CMakeProject(Project):
         """Take target and folders from a configuration. Raises InputError for wrong folders."""
         lists = (asked.folder or Path()) / _LISTS
         if lists.as_posix() not in self.checkout.files:
-            msg = f"{self.checkout.root} has no {lists.as_posix()}, so it is no CMake project"
-            raise InputError(msg, hint="engine.folder names the folder of it, such as build/cmake")
+            msg = f"{self.checkout.root} has no {lists.as_posix()}, so it is not a CMake project"
+            raise InputError(
+                msg, hint="name the folder that has it as engine.folder, such as build/cmake"
+            )
         for folder in asked.include:
             if not self._has_folder(folder.as_posix()):
                 msg = f"{self.checkout.root} has no folder {folder}, which engine.include names"

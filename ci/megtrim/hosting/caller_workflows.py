@@ -9,10 +9,10 @@ from pathlib import Path
 from megtrim.core.cli.environment import read_git_ceilings
 from megtrim.core.cli.session.callers import CallerPlan, CallerRequest
 from megtrim.core.cli.session.starter import find_missing
+from megtrim.core.cli.session.templates import name_keep_set
 from megtrim.core.config.config_id import choose, split
 from megtrim.core.config.load import LoadedConfig, list_toolchains, load_config
 from megtrim.core.config.model import Config
-from megtrim.core.config.templates import name_keep_set
 from megtrim.core.config.toolchain import ToolchainConfig
 from megtrim.hosting.caller_texts import (
     CALLED,
@@ -66,7 +66,7 @@ def plan_asked(asked: CallerRequest, processes: ProcessRunner) -> CallerPlan:
     branch = asked.branch or find_default_branch(top, processes)
     callers = make_callers(asked.config, asked.toolchain, pinned, branch, top)
     if asked.release and callers.toolchains:
-        msg = f"--release: {asked.config} has several toolchains, and a release is of one"
+        msg = f"--release: {asked.config} has several toolchains, but a release is for one"
         raise InputError(msg, hint="choose one: --config FILE#NAME")
     return plan_callers(replace(callers, releases=asked.release), top, upgrading=asked.upgrade)
 
@@ -181,7 +181,7 @@ def _provide(wanted: ToolchainConfig) -> Provision:
     if wanted.kind in _RECIPES:
         return Provision(recipe=_RECIPES[wanted.kind])
     msg = f"toolchain.image: found {wanted.image}, expected NAME@sha256:DIGEST"
-    raise InputError(msg, hint="CI takes no tags: a tag may name another image tomorrow")
+    raise InputError(msg, hint="CI accepts no tags, because a tag may name another image tomorrow")
 
 
 def _list_packages(wanted: ToolchainConfig) -> str:

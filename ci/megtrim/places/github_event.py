@@ -172,7 +172,7 @@ def read_event(env: Mapping[str, str]) -> Event:
         "merge_group": not (event.merge_group_base and event.merge_group_ref),
     }
     if lacking.get(part):
-        msg = f"event.{part} is not set, or no object"
+        msg = f"event.{part} is not set, or not an object"
         raise InputError(msg, hint=_HINT)
     return event
 

@@ -73,7 +73,7 @@ def test_a_program_is_no_library(source: Path) -> None:
 @pytest.mark.parametrize(
     ("keys", "said"),
     [
-        ({"folder": "lib"}, "has no lib/CMakeLists.txt, so it is no CMake project"),
+        ({"folder": "lib"}, "has no lib/CMakeLists.txt, so it is not a CMake project"),
         ({"include": ["src"]}, "has no folder src, which engine.include names"),
     ],
 )

@@ -498,7 +498,7 @@ def test_a_file_that_is_there_stays(team: Shell) -> None:
     [
         (("--gitlab",), "", "--gitlab: --kit is needed"),
         (("--gitlab", "--github"), "", "--github and --gitlab cannot be combined"),
-        ((*ON_GITLAB, "--upgrade"), "", "--upgrade is about workflows: it needs --github"),
+        ((*ON_GITLAB, "--upgrade"), "", "--upgrade configures workflows, so it needs --github"),
         (("--gitlab", "--kit", "https://u:p@a.example/k"), "", "url: found"),
         (ON_GITLAB, "toolchain: {kind: ndk}\n", "found toolchain.kind: ndk\n  the job needs"),
         (ON_GITLAB, "toolchain: {kind: host, image: mine}\n", "--gitlab: found toolchain.image"),

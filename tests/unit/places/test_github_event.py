@@ -181,7 +181,7 @@ def test_variables_have_a_shape(tmp_path: Path, variable: str, value: str, expec
 @pytest.mark.parametrize(
     ("name", "way", "value", "problem"),
     [
-        ("pull_request", "pull_request", None, " is not set, or no object"),
+        ("pull_request", "pull_request", None, " is not set, or not an object"),
         ("pull_request", "pull_request", [], ": found [], expected an object"),
         *(
             ("pull_request", "pull_request.number", number, f": found {number}, expected {NUMBER}")
@@ -194,7 +194,7 @@ def test_variables_have_a_shape(tmp_path: Path, variable: str, value: str, expec
         ("push", "repository.id", -1, f": found -1, expected {NUMBER}"),
         ("push", "repository.default_branch", 7, ": found 7, expected a branch"),
         ("push", "before", "main", ": found 'main', expected a commit"),
-        ("merge_group", "merge_group", None, " is not set, or no object"),
+        ("merge_group", "merge_group", None, " is not set, or not an object"),
         ("merge_group", "merge_group.base_sha", "", ": found '', expected a commit"),
         ("merge_group", "merge_group.base_ref", "main", ": found 'main', expected refs/heads/"),
         ("push", "before", "##[add-path]" * 9, ": found '# #[add-path]# #["),

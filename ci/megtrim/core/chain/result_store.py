@@ -147,7 +147,7 @@ class StageFolder(Value):
         unchanged = known is not None and is_known(path, known)
         if not unchanged and read_known(path, self.files[name]) is None:
             msg = f"{path} was damaged: {_OTHER_DIGEST}"
-            raise InfrastructureFailure(msg, hint="run it again: it is made again then")
+            raise InfrastructureFailure(msg, hint="run it again: megtrim then makes it anew")
         return path
 
 
@@ -203,7 +203,7 @@ def _reraise(error: OSError) -> None:
 def made_by_another(root: Path) -> InputError:
     msg = f"another version of megtrim made the results in {root}"
     return InputError(
-        msg, hint=f"trim again, which is quick where {root}/work is still there", command=("trim",)
+        msg, hint=f"trim again, which is quick if {root}/work is still there", command=("trim",)
     )
 
 

@@ -29,7 +29,7 @@ from megtrim.places.compile.projects.checkout import Checkout
 def check(config: Path, engine: Path | None) -> int:
     console = open_console()
     loaded = make_inputs(load_config(config, engine_source=engine))
-    console.note("reading the engine's files")
+    console.note("reading the source")
     processes = open_processes()
     opened = open_engine(loaded, processes)
     applications = open_applications(loaded, processes)
@@ -49,7 +49,7 @@ def check(config: Path, engine: Path | None) -> int:
     counts = " and ".join([*of_models, count(scenarios, "scenario")])
     if not committed_keepset.digest_committed(loaded):
         msg = (
-            f"{config}: {counts} can be trimmed; a pull request would be red, because there is no "
+            f"{config}: {counts} can be trimmed, but its check would fail, because there is no "
             f"{loaded.config.keep_set} yet"
         )
         hint = f"make it with {again.again('trim')}, and commit it"

@@ -76,13 +76,13 @@ def _expect_one_source(
     *, cmake: Path | None, record: bool, target: str, add: bool, engine: Path | None
 ) -> None:
     if target and cmake is None and not record:
-        msg = "--target is the program of a project: it needs --cmake or --record"
+        msg = "--target names the program of a project, so it needs --cmake or --record"
         raise InputError(msg)
     if cmake is not None and (add or engine or record):
-        msg = "--cmake names what is trimmed: leave out --engine, --record and --add"
+        msg = "--cmake already names the project to trim: leave out --engine, --record and --add"
         raise InputError(msg)
     if record and add:
-        msg = "--add is for models, and --record for a project: leave one of them out"
+        msg = "--add adds models, and --record builds a project: leave one of them out"
         raise InputError(msg)
 
 
@@ -105,5 +105,5 @@ def _expect_compatible(*, github: bool, gitlab: bool, release: bool, upgrade: bo
         msg = "--github and --gitlab cannot be combined"
         raise InputError(msg, hint="run it for each")
     if (release or upgrade) and not github:
-        msg = f"--{'release' if release else 'upgrade'} is about workflows: it needs --github"
+        msg = f"--{'release' if release else 'upgrade'} configures workflows, so it needs --github"
         raise InputError(msg)

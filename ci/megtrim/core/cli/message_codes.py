@@ -17,7 +17,7 @@ _PAGE = "find-a-message.md"
 
 
 def list_codes() -> dict[str, tuple[tuple[str, ...], str]]:
-    page = find_shipped(_PAGE, f"docs/how-to/{_PAGE}")
+    page = find_shipped(_PAGE, f"docs/reference/{_PAGE}")
     try:
         rows = _ROW.findall(page.read_text(encoding="utf-8"))
     except OSError:  # an error is printed, and keeps its exit status, without the page as well
@@ -52,9 +52,9 @@ def describe_code(code: str) -> str:
 
 
 def name_links(text: str) -> str:
-    """Return a text of a how-to page with the paths of pages in the place of its links."""
+    """Return a text of a reference page with the paths of pages in the place of its links."""
     return _LINK.sub(lambda link: f"{link[1]} ({_name_page(link[2])})", text)
 
 
 def _name_page(target: str) -> str:
-    return posixpath.normpath(f"docs/how-to/{target}")
+    return posixpath.normpath(f"docs/reference/{target}")

@@ -106,13 +106,13 @@ to_option = click.option(
     "--to", type=PATH, required=True, metavar="DIR", help="Folder to write to: new or empty."
 )
 artifact_option = click.option(
-    "--artifact", default="", help="Artifact of the run that holds the report."
+    "--artifact", default="", help="Artifact of the run that contains the report."
 )
 again_option = click.option(
     "--again", is_flag=True, help="Run this stage again, even if its results are up to date."
 )
 accept_option = click.option(
-    "--accept", is_flag=True, help="Write the committed keep set, even if a trace shrank."
+    "--accept", is_flag=True, help="Update the committed keep set, even if a trace shrank."
 )
 committed_option = click.option(
     "--committed", is_flag=True, help="Use the committed keep set, and trace nothing."
@@ -161,7 +161,10 @@ _BASE = (
         "conditions, its programs are measured again.",
     ),
     click.option(
-        "--base-name", default="", metavar="TEXT", help="Its name in reports, such as its commit."
+        "--base-name",
+        default="",
+        metavar="TEXT",
+        help="Name of --base in reports, such as its commit.",
     ),
 )
 _COMMON = (
@@ -175,7 +178,7 @@ _COMMON = (
     ),
     engine_option,
     click.option(
-        "--jobs", "-j", type=click.IntRange(1, 1024), help="Compilers to run in parallel."
+        "--jobs", "-j", type=click.IntRange(1, 1024), help="How many compilers run in parallel."
     ),
     quiet_option,
     click.option(

@@ -52,7 +52,7 @@ def check() -> None:
 
 @click.group()
 def model() -> None:
-    """Show what model files hold."""
+    """Show what model files contain."""
 
 
 @examples("megtrim model show models/resnet50.mge")
@@ -152,7 +152,7 @@ functions = _command(
 size = _command("Measure the artifacts and compare them with their budgets.", "size")
 verdict = _command("Combine sizes, traps and parity into one verdict.", "stage verdict")
 _form_option = click.option(
-    "--format", "form", type=click.Choice([*REPORT_FORMS]), help="Print the report in a form."
+    "--format", "form", type=click.Choice([*REPORT_FORMS]), help="Print the report in this format."
 )
 _to_junit = "megtrim report --format junit > junit.xml"
 report = _command(
@@ -171,7 +171,7 @@ report = _command(
 @neighbours_option
 @json_option
 @again_option
-@click.option("--scenario", metavar="ID", help="Verify only this one: MODEL/SCENARIO@CLASS.")
+@click.option("--scenario", metavar="ID", help="Verify only this scenario: MODEL/SCENARIO@CLASS.")
 @do_later("core.cli.stage:verify")
 def verify() -> None:
     """Run every scenario on the reduced build and compare its outputs with the plain build.
@@ -279,15 +279,15 @@ def doctor() -> None:
 @click.option(
     "--engine",
     type=PATH,
-    help="MegEngine checkout. Default: the one in, next to or above the configuration's folder.",
+    help="Checkout of the engine. Default: one in, next to or above the configuration's folder.",
 )
 @click.option(
     "--cmake",
     type=PATH,
-    help="In place of MODELS: a CMake project, of which --target is trimmed.",
+    help="Instead of MODELS: a CMake project, whose --target is trimmed.",
 )
 @click.option(
-    "--target", default="", help="With --cmake or --record: the program or library that is trimmed."
+    "--target", default="", help="With --cmake or --record: the program or library to trim."
 )
 @click.option(
     "--github",
@@ -317,12 +317,12 @@ def doctor() -> None:
     default="",
     help="Its tag, such as v1.2.3. Default: the one that workflows call, or else the newest.",
 )
-@click.option("--kit-sha", default="", help="The commit that the tag must be at.")
+@click.option("--kit-sha", default="", help="The commit that this tag must point to.")
 @click.option("--branch", help="Default branch of your repository. Default: the one git knows.")
 @click.option(
     "--record",
     is_flag=True,
-    help="Build any project once by the command behind --, and write a configuration for it.",
+    help="Build any project once by the command after --, and write a configuration for it.",
 )
 @click.option(
     "--add", is_flag=True, help="Add MODELS to an existing configuration, as separate files."

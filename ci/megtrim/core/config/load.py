@@ -330,8 +330,10 @@ class OwnedDevices(ConfigSection):
             if board.name == name:
                 own = {key: value for key, value in board if key != "name"}
                 return asked.model_copy(update=own)
-        msg = f"device {name}: this machine's owner names no such board"
-        raise InputError(msg, hint=f"{BOARDS_VARIABLE} names a file with its boards: {_EXAMPLE}")
+        msg = f"device {name}: the owner of this machine has not listed such a board"
+        raise InputError(
+            msg, hint=f"{BOARDS_VARIABLE} names a file that lists its boards: {_EXAMPLE}"
+        )
 
 
 def load_owned_devices(path: str) -> OwnedDevices:

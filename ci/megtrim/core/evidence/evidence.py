@@ -134,7 +134,7 @@ class Evidence(Value):
         if result.status is not ScenarioStatus.PASS:
             return
         if result.attempts:
-            msg = f"{result.scenario}: its status is pass, and every machine failed"
+            msg = f"{result.scenario}: its status is pass, but every machine failed"
             raise Contradiction(msg)
         if needed := _NEEDED.get(self.purpose):
             found = getattr(result, needed)
@@ -163,7 +163,7 @@ def parse_proofs(text: str, *, source: str) -> EvidenceSet:
         for result in evidence.results:
             what = f"{evidence.purpose}, {result.status}"
             if what != "verify, pass":
-                msg = f"{source}: {result.scenario}: found {what}, expected proofs: verify, pass"
+                msg = f"{source}: {result.scenario}: found {what}, expected a proof: verify, pass"
                 raise Contradiction(msg, hint=_NO_PROOFS)
     return found
 
@@ -172,7 +172,7 @@ def expect_configuration(what: str, found: str, expected: str) -> None:
     """Configurations of one repository may have equal names, even programs. Raises InputError."""
     if found != expected:
         msg = f"{what} is of the configuration {found}, expected one of {expected}"
-        raise InputError(msg, hint="give what the jobs of one configuration left")
+        raise InputError(msg, hint="give the evidence of the jobs of one configuration")
 
 
 def expect_evidence_of(expected: str, what: str, entries: Iterable[Evidence]) -> None:
@@ -339,8 +339,8 @@ def find_brought(
     """
     given = every.get(scenario)
     if given is None and every:
-        msg = f"{scenario}: no device job brought a {what} of it"
-        raise InfrastructureFailure(msg, hint="look at the device jobs, and run them again")
+        msg = f"{scenario}: no device job delivered a {what}"
+        raise InfrastructureFailure(msg, hint="read the logs of the device jobs; run them again")
     return given
 
 

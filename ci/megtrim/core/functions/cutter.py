@@ -77,7 +77,7 @@ def cut(data: bytes, name: str, functions: FunctionTable, *, source: str) -> Cut
     try:
         return _Cutter(data, name).cut(sorted({each.address for each in functions.functions}))
     except (*DAMAGE, KeyError, StopIteration) as error:
-        msg = f"{source}: its rest cannot be cut off: {error}"
+        msg = f"{source}: its companion file cannot be split off: {error}"
         raise ProductFailure(msg, hint=HINT) from None
 
 
@@ -327,7 +327,7 @@ def _compare_blocks(fields: Sequence[int], digests: bytes, body: bytes, name: st
     """``fields``: of the table; ``body``: of the rest, behind its head."""
     start, end, code, block_bytes, blocks = (fields[number] for number in (2, 3, 5, 6, 7))
     if len(body) != end - start:
-        return f"it holds {len(body):,} bytes of functions and data, expected {end - start:,}"
+        return f"it has {len(body):,} bytes of functions and data, expected {end - start:,}"
     if not (start <= code <= end and block_bytes):
         return f"{name} has a damaged table of its rest"
     begins = range(code - start, len(body), block_bytes)

@@ -57,14 +57,14 @@ class LinkMap(Value):
 
 
 def read_map(path: Path) -> LinkMap:
-    data = read_bytes(path, most_bytes=_MAX_MAP_BYTES, expected="a map of a link", hint=_HINT)
+    data = read_bytes(path, most_bytes=_MAX_MAP_BYTES, expected="a linker map", hint=_HINT)
     return parse_map(data, source=str(path))
 
 
 def parse_map(data: bytes, *, source: str) -> LinkMap:
     parts = sorted(set(_parts(data)))
     if not parts:
-        msg = f"{source}: contains no file that a part of the program is from"
+        msg = f"{source}: names no file that a part of the program comes from"
         raise InputError(msg, hint=_HINT)
     files = [file.decode("utf-8", "backslashreplace").strip() for _, _, file in parts]
     return LinkMap(

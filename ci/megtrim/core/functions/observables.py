@@ -204,7 +204,7 @@ def function_list(observables: Observables, ran: Iterable[str]) -> FunctionList:
     """Raises ProductFailure for an empty list: a build from it would keep nothing."""
     needed = observables.ran(ran)
     if not needed:
-        msg = "no function of the list ran, so nothing would be kept for it"
+        msg = "none of the listed functions ran, so nothing would be kept for it"
         raise ProductFailure(msg, hint=_LIST_HINT)
     return FunctionList(link_sha256=observables.link_sha256, names=needed)
 

@@ -123,12 +123,18 @@ def parse_record(data: bytes, table: FunctionTable, *, source: str) -> tuple[str
 
     Raises InputError for a damaged record or another program's, ProductFailure if nothing ran.
     """
-    marks = _marks(data, table, source)
-    marked = [address for address, mark in zip(_addresses(table), marks, strict=True) if mark]
-    if not marked:
+    ran = find_marked(data, table, source=source)
+    if not ran:
         msg = f"{source}: none of the program's {len(table.functions)} functions ran"
         raise ProductFailure(msg, hint="did the program start at all?")
-    return holding(table, marked)
+    return ran
+
+
+def find_marked(data: bytes, table: FunctionTable, *, source: str) -> tuple[str, ...]:
+    """As parse_record, of a file that may have been loaded without a call."""
+    marks = _marks(data, table, source)
+    pairs = zip(_addresses(table), marks, strict=True)
+    return holding(table, [address for address, mark in pairs if mark])
 
 
 def refusal(stderr: str) -> str | None:
@@ -153,7 +159,7 @@ def _marks(data: bytes, table: FunctionTable, source: str) -> bytes:
         raise InputError(msg, hint=_HINT)
     marks = data[len(head) :]
     if max(marks, default=0) > 1:
-        msg = f"{source}: a damaged record: a function is marked with {max(marks)}"
+        msg = f"{source}: the record is damaged: a function is marked with {max(marks)}"
         raise InputError(msg, hint=_HINT)
     return marks
 
@@ -223,5 +229,5 @@ def _ranges(probes: Mapping[int, _Probe]) -> list[bytes]:
 
 
 def _make_damage_error() -> InputError:
-    msg = "a damaged program: its functions are outside of its loaded segments"
+    msg = "the program is damaged: its functions are outside of its loaded segments"
     return InputError(msg, hint="link it again")

@@ -154,7 +154,7 @@ def _check_needs(records: tuple[ScenarioRecord, ...]) -> None:
             msg = f"{record.id}: its trace contains no region, so nothing would be kept for it"
             raise TraceFailure(TraceProblem.EMPTY, msg, hint="record its trace again")
         if (record.link_sha256 is None) is bool(record.functions):
-            msg = f"{record.id}: expected either both functions and their link, or neither"
+            msg = f"{record.id}: found one of functions and their link, expected both or neither"
             raise InputError(msg, hint="record its functions again")
 
 

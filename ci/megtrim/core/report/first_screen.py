@@ -204,7 +204,7 @@ def find_next_step(verdict: Verdict) -> NextStep:
         said = f"look at this: {first.text}"
         return NextStep(text=said, command=first.reproduce, label="To reproduce")
     merges = " before it is merged" if verdict.origin.pull_request else ""
-    return NextStep(text=f"nothing has to be done{merges}")
+    return NextStep(text=f"nothing to do{merges}")
 
 
 def describe_finding(finding: Concern, verdict: Verdict) -> tuple[str, ...]:

@@ -139,7 +139,7 @@ def _expect_joinable(parts: Sequence[AarPart]) -> None:
             msg = f"{abi} occurs twice, but an AAR contains one library for each ABI"
             raise InputError(msg, hint="name one release of each ABI")
         if (each.engine, each.others.keys()) != (first.engine, first.others.keys()):
-            msg = f"the releases for {abis[0]} and {abi} are of two engines"
+            msg = f"the releases for {abis[0]} and {abi} are from two engines"
             raise InputError(msg, hint="release all of them from one commit of the engine")
         if each.library.file != first.library.file:
             msg = f"found {first.library.file} and {each.library.file}, expected one library"

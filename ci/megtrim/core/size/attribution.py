@@ -114,7 +114,7 @@ class NameSources(Value):
 def attribute(data: bytes, names: NameSources, *, source: str) -> Attribution:
     """Attribute every byte of a file; ``source`` names it in messages. Raises InputError."""
     if data.startswith(THIN_MAGIC):
-        msg = f"{source}: a thin archive, which names its members and does not contain them"
+        msg = f"{source}: this is a thin archive, which only names its members"
         raise InputError(msg, hint="make a whole one: ar rcs WHOLE.a $(ar t THIN.a)")
     archive = data.startswith(ARCHIVE_MAGIC)
     if not archive and not data.startswith(ELF_MAGIC):
@@ -199,8 +199,8 @@ def _open_twin(layout: ElfLayout, names: NameSources) -> ElfLayout:
     except DAMAGE as error:
         raise make_damage_error(names.twin_source, error, hint=_HINT, what=_WHAT) from None
     if layout.machine != twin.machine or not _same_in_memory(layout, twin):
-        msg = f"{names.twin_source}: not the same program: its sections in memory differ"
-        raise InputError(msg, hint="name the file that was stripped, from the same link")
+        msg = f"{names.twin_source}: this is another program: its sections in memory differ"
+        raise InputError(msg, hint="name the program of the same link, as it was before stripping")
     return twin
 
 

@@ -70,5 +70,5 @@ def parse_dump(data: bytes, *, name: str, source: str) -> Tensor:
 
 
 def _fail(source: str, found: str) -> NoReturn:
-    msg = f"{source}: not an intact dumped output: {found}"
+    msg = f"{source}: the dumped output is damaged: {found}"
     raise InputError(msg, hint="expected a file that --bin-out-dump wrote; run the program again")

@@ -5,13 +5,10 @@ run a dumped model leave out ``--input``; here every step gets the scenario's in
 x86 leaves out ``--warmup-iter 2``, which its own text calls necessary for fake-first.
 """
 
-from collections.abc import Iterable
 from dataclasses import replace
 
 from megtrim.core.timing.catalogue import BASELINE
-from megtrim.core.timing.spec import TimeStage
-from megtrim.engines.load_and_run.arguments import Flag
-from megtrim.engines.megengine.experiment import (
+from megtrim.core.timing.experiment import (
     FAKE_WARMUPS,
     Backend,
     CacheUse,
@@ -22,8 +19,9 @@ from megtrim.engines.megengine.experiment import (
     ModelFile,
     Step,
 )
+from megtrim.core.timing.spec import TimeStage
+from megtrim.libs.programs.flags import Flag
 from megtrim.libs.programs.parity import EXACT
-from megtrim.libs.util.errors import InputError
 
 _PREPARE = TimeStage.PREPARE
 _WARMUP = TimeStage.WARM_UP
@@ -283,13 +281,3 @@ EXPERIMENTS: tuple[Experiment, ...] = (
         needs=_ON_CUDA,
     ),
 )
-
-
-def find_experiments(names: Iterable[str]) -> tuple[Experiment, ...]:
-    wanted = set(names)
-    known = [experiment.name for experiment in EXPERIMENTS]
-    unknown = sorted(wanted - set(known))
-    if unknown:
-        msg = f"there is no experiment {unknown[0][:60]!r}"
-        raise InputError(msg, hint=f"there are: {', '.join(known)}")
-    return tuple(each for each in EXPERIMENTS if not wanted or each.name in wanted)

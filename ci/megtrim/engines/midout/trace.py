@@ -43,10 +43,12 @@ class _Lines(Value):
 def parse_trace(data: bytes, *, source: str) -> Trace:
     lines = _split(data, source)
     if not lines.mangled:
-        msg = f"{source}:1: a trace without any region"
+        msg = f"{source}:1: the trace contains no region"
         raise InputError(msg, hint="did the traced program run the model, and exit by itself?")
     if not lines.finished:
-        msg = f"{source}:{len(lines.mangled) + 1}: the last line may be truncated: it has no end"
+        msg = (
+            f"{source}:{len(lines.mangled) + 1}: the last line may be truncated: it has no newline"
+        )
         raise InputError(msg, hint="copy or record the trace again")
     return _trace(lines, source)
 
@@ -123,7 +125,9 @@ def _region(name: str) -> Region:
 
 def _split(data: bytes, source: str) -> _Lines:
     if len(data) > MAX_TRACE_BYTES:
-        msg = f"{source}: more than {MAX_TRACE_BYTES} bytes are too many for a trace"
+        msg = (
+            f"{source}: found a larger file, expected a trace of at most {MAX_TRACE_BYTES:,} bytes"
+        )
         raise InputError(msg, hint=_HINT)
     # Latin-1 keeps every byte, so that messages can show unexpected ones.
     text = data.decode("latin-1")

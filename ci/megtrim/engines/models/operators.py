@@ -72,7 +72,7 @@ class OperatorInfo(Value):
 def parse_operator_json(data: bytes, *, source: str) -> tuple[OperatorInfo, ...]:
     """Parse an object, a list, or several objects in a row. InputError names ``source:line``."""
     if len(data) > MAX_JSON_BYTES:
-        msg = f"{source}: {len(data)} bytes are too many for an operator JSON"
+        msg = f"{source}: found {len(data):,} bytes, expected at most {MAX_JSON_BYTES:,}"
         raise InputError(msg, hint=_HINT)
     text = decode(data.removeprefix(codecs.BOM_UTF8), shown=source, hint=_HINT)
     expect_merged(text, shown=source, hint="dump the model and its JSON again, together")

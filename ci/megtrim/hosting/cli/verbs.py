@@ -23,7 +23,7 @@ SCHEMAS = (
 @examples("megtrim ci sources fetch project --trusted trusted --config megtrim.yaml")
 @click.group()
 def sources() -> None:
-    """Fetch what an engine is built from."""
+    """Fetch the sources of an engine."""
 
 
 @sources.command(
@@ -34,7 +34,7 @@ Examples:
 
 \b
 Output of the step:
-  private  true if the key was needed: logs of this build are not for everyone
+  private  true if the key was needed: do not show logs of this build to everyone
 
 From the environment: MEGTRIM_ENGINE_KEY, a token or SSH key that reads one repository;
 MEGTRIM_ENGINE_HOST_KEYS, lines of known hosts for an SSH key; and the runner's GITHUB_SERVER_URL
@@ -50,12 +50,13 @@ and GITHUB_REPOSITORY, the project's own repository.
     show_default=True,
     help="The configuration, relative to PROJECT.",
 )
-@click.option("--url", default="", help="The project's own repository.  [default: by the runner]")
-@click.option("--submodules", default="", help="Paths of further submodules, by spaces.")
+@click.option("--url", default="", help="The project's own repository.  [default: the runner's]")
+@click.option("--submodules", default="", help="Paths of further submodules, separated by spaces.")
 @click.option(
     "--repositories",
     default="",
-    help="Repositories to trust besides, by spaces; all below one that ends with /.",
+    help="Further repositories to trust, separated by spaces; one with / at its end stands for all "
+    "below it.",
 )
 @click.option("--shared", type=PATH, help="Checkout of the project whose engine is fetched.")
 @click.option("--out", type=PATH, help="Folder of results, which gets the reason of a failure.")
@@ -63,8 +64,9 @@ and GITHUB_REPOSITORY, the project's own repository.
 def fetch() -> None:
     """Fetch the submodules of PROJECT that its engine needs, without their history.
 
-    PROJECT is a checkout; its engine is the one in the configuration. Submodules come from the
-    repositories that the .gitmodules of the base commit name, or the option, and by https alone.
+    PROJECT is a checkout; its engine is the one in the configuration. Submodules are fetched only
+    by https, and only from repositories that the .gitmodules of the base commit or --repositories
+    name.
     """
 
 
@@ -79,7 +81,7 @@ def fetch() -> None:
 def schema() -> None:
     """Print the JSON Schema of megtrim.yaml, or of a file that megtrim writes.
 
-    NAME may be megtrim.yaml; model or scenario, a file that holds one; verdict.json; sizes.json;
-    size-history, what `megtrim size history --json` prints; or results, what --json of a stage
-    prints.
+    NAME may be megtrim.yaml, verdict.json or sizes.json; model or scenario, for a file that
+    contains one; size-history, for the output of `megtrim size history --json`; or results, for the
+    output of a stage with --json.
     """

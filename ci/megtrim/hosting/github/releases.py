@@ -106,7 +106,7 @@ class ReleasePublisher:
     def _discard(self, draft: Mapping[str, Any]) -> None:
         if not _is_ours(draft):
             where = one_line(str(find_at(draft, "html_url")))
-            msg = f"{where}: a draft of this tag that is not megtrim's"
+            msg = f"{where}: found a draft of this tag that megtrim did not make"
             raise ProductFailure(msg, hint="publish or remove it, then run the job again")
         self._api.send("DELETE", self._at(draft))
 
@@ -114,7 +114,7 @@ class ReleasePublisher:
         url = text_at(draft, "upload_url").partition("{")[0]
         stored = self._api.upload(f"{url}?name={quote(name)}", data)
         if not _is_stored(stored, name, data):
-            msg = f"GitHub stored {one_line(name)} otherwise than it was sent"
+            msg = f"GitHub stored {one_line(name)} differently from what was sent"
             raise InfrastructureFailure(msg, hint="run the job again")
 
     def _at(self, release: Mapping[str, Any]) -> str:

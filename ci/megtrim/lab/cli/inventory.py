@@ -238,6 +238,6 @@ def reserve(row: InventoryRow, room: PoolState, wait: bool, _steps: list[str]) -
     with row.pool.hold(standing, wait=wait) as machine:
         if not machine.alive():
             why = machine.trouble or "`megtrim devices recover` tries to recover it"
-            msg = f"it is attached and does not answer: {why}"
+            msg = f"it is attached, but does not answer: {why}"
             raise InfrastructureFailure(msg)
         yield machine

@@ -69,7 +69,7 @@ def _known_keys(row: InventoryRow) -> tuple[str, ...]:
     if row.pool is None:
         msg = f"{standing.name} is of kind {standing.kind}, which takes any number of jobs"
         raise InputError(msg, hint="quarantine is for phones and boards")
-    msg = f"{standing.name}: no matching machine is attached, so it is not known which one you mean"
+    msg = f"{standing.name}: no matching machine is attached, so it is not known which one it is"
     raise InputError(msg, hint="attach it, or name it by its serial in the configuration")
 
 

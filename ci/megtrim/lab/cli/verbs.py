@@ -108,8 +108,9 @@ def check() -> None:
 def recover() -> None:
     """Recover devices: reconnect, wait, switch power, reboot; then check them.
 
-    Power is switched if `power` is configured. A device is rebooted once, and at most three times
-    a day. Without names: all devices that are not free. Exits with 3 if a device stays offline.
+    Power is switched if `power` is configured. A device is rebooted once, and at most three times a
+    day. Without names, it recovers all devices that are not free. Exits with 3 if a device stays
+    offline.
     """
 
 
@@ -139,7 +140,7 @@ def recover() -> None:
     type=click.IntRange(1, 7 * 86_400),
     default=600,
     show_default=True,
-    help="Longest that a run may take.",
+    help="Longest time that a run may take.",
 )
 @asking
 @click.pass_context

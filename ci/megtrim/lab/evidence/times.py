@@ -138,7 +138,7 @@ class TimesJudge(Value):
         others = [found for found in usable if found.rank == worst.rank and found != worst]
         if worst.rank == 1 and others:
             names = " and ".join(sorted({found.device.name for found in (worst, *others)}))
-            msg = f"two results of it differ, from {names}: it is not known which is right"
+            msg = f"two results for it differ, from {names}; it is unknown which is right"
             raise InfrastructureFailure(msg, hint="give the evidence of one run of the device jobs")
         return worst
 
@@ -151,9 +151,9 @@ class TimesJudge(Value):
         if self.pending is not None:
             why = PENDING[self.pending].format(labels=f"self-hosted, megtrim, {asked.cpu_class}")
         elif found:
-            why = "what device jobs brought is of another program, model, input or setting"
+            why = "the evidence of the device jobs is for another program, model, input or setting"
         else:
-            why = "no device job brought a result of it"
+            why = "no device job delivered a result for it"
         raise InfrastructureFailure(why, hint=_HINT)
 
     def _read(self, brought: DeviceResult, asked: BundleContest) -> TimedContest:
@@ -162,7 +162,7 @@ class TimesJudge(Value):
         day = brought.evidence.day
         entry = find_device(self.devices, brought.evidence.cpu_class, device)
         if entry is None:
-            msg = f"{device.name} ({device.kind}) is no device that was asked"
+            msg = f"{device.name} ({device.kind}) is not one of the devices that were asked"
             raise InfrastructureFailure(msg, hint=_HINT)
         days = brought.days_until(self.today)
         if abs(days) > MOST_DAYS:
@@ -186,7 +186,7 @@ class TimesJudge(Value):
             if self.bundle not in ("", record.bundle):
                 found = record.bundle[:12]
                 expected = self.bundle[:12]
-                msg = f"the bundle {found} asked for it, and this one is {expected}"
+                msg = f"the bundle {found} asked for it, but this run has the bundle {expected}"
                 raise InputError(msg)
         except InputError as error:
             msg = clean_line(f"{device.name}: {error.message}")

@@ -369,7 +369,7 @@ def join_times(
     if verdict.engine.digest != times.engine:
         found = times.engine[:12]
         expected = verdict.engine.digest[:12]
-        msg = f"the bundle is of the engine {found}, the verdict of {expected}"
+        msg = f"the bundle is for the engine {found}, the verdict of {expected}"
         raise InputError(msg, hint=_HINT)
     if verdict.performance is not None:
         msg = "the verdict contains times already"

@@ -115,7 +115,7 @@ class EntryKind(Value, Generic[Entry]):
             raise InputError(msg, hint=self.hint)
         entry = self.parse(decode(data, shown=path, hint=self.hint), source=path)
         if entry.path != path:
-            msg = f"{path}:1: found what belongs at {entry.path}, expected it under its own name"
+            msg = f"{path}:1: found the entry of {entry.path}, expected it under its own name"
             raise InputError(msg, hint=self.hint)
         return entry
 

@@ -24,7 +24,7 @@ def read(text: str, convert: Callable[[Any], T], source: str, version: int, hint
         msg = f"{source}:{error.lineno}: found no JSON here ({error.msg}), expected a document"
         raise InputError(msg, hint=hint) from None
     except RecursionError:
-        msg = f"{source}:1: found JSON that is nested too deep, expected a document"
+        msg = f"{source}:1: found JSON that is nested too deeply, expected a document"
         raise InputError(msg, hint=hint) from None
     except (InputError, ValueError) as error:
         of = type(error) if isinstance(error, InputError) else InputError

@@ -159,7 +159,7 @@ def _read(connection: socket.socket, size: int) -> bytes:
 
 
 def _make_protocol_error(port: int) -> InfrastructureFailure:
-    msg = f"what listens on {HOST}:{port} does not answer as an adb server"
+    msg = f"what listens on {HOST}:{port} is not an adb server"
     return InfrastructureFailure(msg, hint=_HINT)
 
 

@@ -26,7 +26,7 @@ class DocumentRow(Value):
 
 
 def list_rows() -> tuple[DocumentRow, ...]:
-    page = find_shipped(PAGE, f"docs/how-to/{PAGE}")
+    page = find_shipped(PAGE, f"docs/reference/{PAGE}")
     rows = _ROW.findall(page.read_text(encoding="utf-8"))
     return tuple(
         DocumentRow(

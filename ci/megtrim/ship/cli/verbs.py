@@ -65,10 +65,11 @@ def explain() -> None:
     """Show which scenarios need THING, by which trace, and where it is in the engine's source.
 
     THING is `verdict`, the code of an error, a line, flag or command of the engine's documents, or
-    a model, scenario, tag, region or function of the committed keep set. Of any other function, you
-    see whether the newest trim has it, by which rule, and who would call one that was left out.
-    Instead of THING, you can look up a crash, either in the newest trim of the folder of results or
-    in a release. With a release, you need neither results nor configuration nor engine.
+    a model, scenario, tag, region or function of the committed keep set. For any other function,
+    you see whether the newest trim contains it, by which rule, and which functions would call it if
+    it was left out. Instead of THING, you can look up a crash, either in the newest trim of the
+    folder of results or in a release. With a release, you need neither results nor configuration
+    nor engine.
     """
 
 
@@ -130,9 +131,9 @@ def build() -> None:
     type=PATH,
     required=True,
     metavar="FILE",
-    help="The verdict that `megtrim ci evidence join` left.",
+    help="The verdict that `megtrim ci evidence join` wrote.",
 )
-@click.option("--proofs", type=PATH, metavar="FILE", help="The evidence.json that it left.")
+@click.option("--proofs", type=PATH, metavar="FILE", help="The evidence.json that it wrote.")
 @click.option(
     "--again",
     type=PATH,
@@ -213,9 +214,9 @@ def verify() -> None:
     file that cannot be compared completely. Without --sha256, a release that someone forged
     completely looks like any other.
 
-    A FILE with the same bytes as a program, library or companion file of the release is proven. If
-    it was stripped since, its loaded parts are compared, and it is called stripped after the
-    release.
+    --file proves a file that has the same bytes as a program, library or companion file of the
+    release. If it was stripped since, megtrim compares its loaded parts, and reports that it was
+    stripped after the release.
 
     With --rebuild, the release is built again from nothing and run, as `megtrim release build`
     does, in the folder rebuilt of the results. Every file must have the same bytes, and there may
@@ -249,9 +250,9 @@ def verify() -> None:
 def patch() -> None:
     """Write a NEW release that keeps what a crash of RELEASE needed.
 
-    Call it in the project that RELEASE was made from. The functions that trimming left out are
-    named by the report; they are kept, the programs are linked again, every scenario is proven
-    again, and NEW states what changed, and why. What is still in the folder of results is used.
+    Call it in the project that RELEASE was made from. The report names the functions that trimming
+    left out. megtrim keeps them, links the programs again, proves every scenario again, and states
+    in NEW what changed, and why. Results that are still in the folder of results are used again.
 
     Nothing is built unless the report is of exactly this release and names the functions for
     certain. Nothing is written unless every scenario passed.

@@ -95,7 +95,7 @@ def expect_calls(record: FieldRecord) -> None:
     """Raises InputError if a record says something, and none of it is a call."""
     if record.passed_over and not record.calls:
         said = "; ".join(describe_passed_over(record.passed_over))
-        msg = f"nothing of the record is a build id and an address: {said}"
+        msg = f"no line of the record is a build id and an address: {said}"
         raise InputError(msg, hint=_HINT)
 
 
@@ -123,7 +123,7 @@ def price(record: FieldRecord, programs: Sequence[TrimmedProgram]) -> ReachedFun
     if passed_over and not found:
         said = "; ".join(describe_passed_over(passed_over))
         here_is = ", ".join(sorted(known))
-        msg = f"nothing of the record fits the build {here_is}: {said}"
+        msg = f"no line of the record belongs to the build {here_is}: {said}"
         raise InputError(msg, hint=f"{OTHER_RESULTS}; or {_HINT}")
     ordered = sorted(found.items(), key=lambda each: (-each[1], each[0]))
     tables = {each.build_id: each.table for each in programs}

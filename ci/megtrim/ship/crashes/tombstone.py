@@ -69,7 +69,7 @@ def parse_tombstone(data: bytes, *, source: str) -> CrashReport:
     try:
         return _read_tombstone(Message(data))
     except WireError as error:
-        msg = f"{source}: no text, and no tombstone in protobuf: {error}"
+        msg = f"{source}: found neither text nor a tombstone in protobuf: {error}"
         raise InputError(msg, hint=_HINT) from None
 
 

@@ -59,7 +59,7 @@ def expect_new(folder: Path) -> None:
     with guard_write(folder):
         empty = folder.is_dir() and not any(folder.iterdir())
     if folder.is_symlink() or (folder.exists() and not empty):
-        msg = f"{folder} exists already and is no empty folder"
+        msg = f"{folder} exists already and is not an empty folder"
         raise InputError(msg, hint="remove it, or name another one")
 
 
@@ -167,7 +167,7 @@ def _add(file: ReleaseFile, name: str, archive: tarfile.TarFile) -> None:
     try:
         archive.addfile(info, io.BytesIO(data))
     except ValueError:
-        msg = f"{name} is a path too long for an archive"
+        msg = f"{name} is too long a path for an archive"
         raise InputError(msg, hint="name a folder, or give it shorter names") from None
 
 

@@ -94,7 +94,7 @@ def check_release(
     Of a ``draft``, nothing need be proven. Raises InputError where there is none.
     """
     if not folder.is_dir():
-        msg = f"{folder} is no folder with a release"
+        msg = f"{folder} is not a folder with a release"
         raise InputError(msg, hint=_NO_RELEASE)
     named, problems = _read(folder)
     sums = folder / CHECKSUMS_FILE
@@ -148,7 +148,7 @@ def _read(folder: Path) -> tuple[dict[str, str], list[str]]:
         there, problems = _walk(folder)
     except OSError as error:
         msg = f"{error.filename or folder}: cannot be read: {error.strerror}"
-        raise InputError(msg, hint="let yourself read all of the release") from None
+        raise InputError(msg, hint="give yourself permission to read all of its files") from None
     if CHECKSUMS_FILE not in there:
         return {}, [*problems, f"{CHECKSUMS_FILE} is missing"]
     try:
@@ -355,16 +355,14 @@ def add_proofs(contents: ReleaseContents, proofs: EvidenceSet) -> ReleaseContent
 
 def clean_proofs(contents: ReleaseContents, proofs: EvidenceSet | None) -> EvidenceSet:
     asked = {(each.id, each.binding) for each in contents.scenarios if each.on_devices is not None}
-    entries = (
-        replace(
-            evidence,
-            device=hide_machine(evidence.device),
-            results=tuple(
-                replace(result, time_s=0.0, conditions=None, log_tail="", crash="")
-                for result in evidence.results
-                if (result.scenario, result.binding) in asked
-            ),
+    entries = []
+    for evidence in proofs.entries if proofs else ():
+        results = tuple(
+            replace(result, time_s=0.0, conditions=None, log_tail="", crash="")
+            for result in evidence.results
+            if (result.scenario, result.binding) in asked
         )
-        for evidence in (proofs.entries if proofs else ())
-    )
-    return EvidenceSet(entries=tuple(entry for entry in entries if entry.results))
+        if results:
+            device = hide_machine(evidence.device)
+            entries.append(replace(evidence, device=device, results=results))
+    return EvidenceSet(entries=tuple(entries))

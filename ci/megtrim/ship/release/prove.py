@@ -58,7 +58,7 @@ def prove_release(
     brought = clean_proofs(contents, None if proofs is None else load_proofs(proofs))
     waiting = ", ".join(add_proofs(contents, brought).unproven)
     if waiting:
-        msg = f"{waiting}: there is no proof by these programs, so there is nothing to release"
+        msg = f"{waiting}: there is no proof of these programs, so there is nothing to release"
         raise InputError(msg, hint="name the evidence.json next to that verdict with --proofs")
     released = list_released(draft, found.files)
     payload = (each for each in released if each.path not in DOCUMENTS)
@@ -85,15 +85,15 @@ def _expect_equal(found: ReleaseCheck, draft: Path, again: Path) -> None:
     differ = [path for path in paths if found.files.get(path) != other.files.get(path)]
     if differ:
         listed = "\n".join(f"  {path}" for path in differ)
-        msg = f"{again} was built from the same, and differs from {draft}:\n{listed}"
-        raise ProductFailure(msg, hint="something enters the build that is not in its inputs")
+        msg = f"{again} was built from the same inputs, but differs from {draft}:\n{listed}"
+        raise ProductFailure(msg, hint="something affects the build that is not among its inputs")
 
 
 def _expect_settled(contents: ReleaseContents, joined: Verdict, shown: str) -> None:
     built = (contents.engine, contents.toolchain, contents.trim, contents.bindings)
     bindings = {scenario.id: scenario.binding for scenario in joined.scenarios}
     if built != (joined.engine, joined.toolchain, joined.trim, bindings):
-        msg = f"{shown} is of another build than the draft of this release"
+        msg = f"{shown} is from another build than the draft of this release"
         raise InputError(
             msg, hint="join the evidence of devices with the results of the build that they ran"
         )
@@ -132,7 +132,7 @@ def compare_causes(contents: ReleaseContents, session: Session) -> Iterator[str]
     here = session.services.engine.identity()
     if here.digest != engine.digest:
         ours, theirs = (e.commit[:12] or f"digest {e.digest[:12]}" for e in (here, engine))
-        yield f"the engine is another: {ours} here, {theirs} in the release"
+        yield f"the source is another: {ours} here, {theirs} in the release"
     found, stated = (
         f"{each.kind} {each.version} for {each.target}" for each in (toolchain, contents.toolchain)
     )
@@ -140,9 +140,9 @@ def compare_causes(contents: ReleaseContents, session: Session) -> Iterator[str]
         yield f"the toolchain is another: {found} here, {stated} in the release"
     if session.request.loaded.sha256 != contents.configuration_sha256:
         yield f"{session.request.loaded.path} is not the configuration of the release"
-    kept = session.results.done[keep_task(session.request.config)].files[KEEP_SET_FILE]
+    kept = session.done[keep_task(session.config)].files[KEEP_SET_FILE]
     if kept != contents.keep_set_sha256:
-        yield f"{session.request.config.keep_set} is not the keep set of the release"
+        yield f"{session.config.keep_set} is not the keep set of the release"
 
 
 def _compare_files(

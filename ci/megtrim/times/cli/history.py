@@ -88,7 +88,7 @@ def choose_runs(text: str, selector: HistorySelector) -> tuple[HistoryRun, ...]:
         chosen = tuple(run for run in runs if run.commit.sha.startswith(text))
     commits = {run.commit.sha for run in chosen}
     if len(commits) > 1:
-        msg = f"{text}: found {len(commits)} commits that begin so, expected one"
+        msg = f"{text}: found {len(commits)} commits that begin like this, expected one"
         raise InputError(msg, hint="give more digits")
     if not chosen:
         msg = f"{text}: found no such run, commit, file or folder"

@@ -84,7 +84,7 @@ emulated_option = click.option(
     "scenarios",
     multiple=True,
     metavar="ID",
-    help="Measure only this one, MODEL/SCENARIO or MODEL/SCENARIO@CLASS; repeatable.",
+    help="Measure only this scenario, MODEL/SCENARIO or MODEL/SCENARIO@CLASS; repeatable.",
 )
 @click.option(
     "--rounds",
@@ -137,9 +137,9 @@ def run() -> None:
 def history() -> None:
     """Print each series of nights: its last time, and the nights that were slower or faster.
 
-    A change is a night that is clearly slower or faster than an earlier program. Another device, or
-    a megtrim that measures in another way, begins a new series. The exit status does not depend on
-    the changes.
+    A change is a night that is clearly slower or faster than an earlier program. A new series
+    begins with another device, or with a megtrim that measures in another way. The exit status does
+    not depend on the changes.
     """
 
 
@@ -174,7 +174,7 @@ def append() -> None:
 def compare() -> None:
     """Print times of B over those of A, with intervals.
 
-    A and B can each be the id of a run, a commit, a file, or a folder, of which the newest commit
-    counts. Only rows of the same device are compared. The interval shows how certain the ratio is,
-    as far as this is known without the samples of both runs.
+    A and B can each be the id of a run, a commit, a file, or a folder; of a folder, the newest
+    commit counts. Only rows of the same device are compared. The interval shows how certain the
+    ratio is, as far as this is known without the samples of both runs.
     """

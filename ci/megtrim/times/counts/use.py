@@ -62,15 +62,15 @@ def parse_blocks(data: bytes, *, source: str) -> Blocks:
     """
     if not data:
         msg = (
-            "the emulator left no counts: the program became another one, or ended it before it "
-            "could write"
+            "the emulator left no counts: the program started another one in its place, or ended "
+            "too early"
         )
         raise InputError(msg, hint="count a program that runs to its own end")
     *lines, last = data[: LARGEST_BYTES + 1].splitlines() or [b""]
     end = _END.fullmatch(last)
     found = [_BLOCK.fullmatch(line) for line in lines]
     if len(data) > LARGEST_BYTES or end is None or int(end[1]) != len(lines) or None in found:
-        msg = f"{source}: found another text than the plugin writes, which ends in {last[:40]!a}"
+        msg = f"{source}: found a text that the plugin did not write; it ends in {last[:40]!a}"
         raise InputError(msg, hint="count it again")
     program: list[tuple[int, Count]] = []
     others: defaultdict[str, Count] = defaultdict(Count)

@@ -144,7 +144,7 @@ def test_a_keep_set_of_something_else_is_wrong(
     """Said in a second, and not by a pull request; only what changed must be accepted."""
     edit(team, (old, new))
     answer = team("check").expect(
-        2, f"a pull request would be red, because megtrim/keepset: {because}\n"
+        2, f"but its check on a pull request would fail, because megtrim/keepset: {because}\n"
     )
     again = f"megtrim trim --config megtrim.yaml{accept}"
     assert f"trace, and commit the keep set: {again}\n" in answer.err
@@ -336,11 +336,11 @@ def test_a_probe_says_how_to_keep_what_was_missing(found: Diagnosis, keeps: bool
     *_, line = probe._render_outcome(wanted(), found, asked, as_json=False).splitlines()
 
     assert line == (f"  what to do: {suggest_for_probe(asked)}" if keeps else "  arguments  ")
-    assert ("megtrim trim --config a.yaml --accept" in line) is keeps
+    assert ("run `megtrim trim --config a.yaml` and commit" in line) is keeps
 
 
 TRACED = (
-    "{} is a traced scenario: it runs with what it was traced with\n"
+    "{} is a traced scenario, which runs only with its own arguments\n"
     "  probe its model: megtrim probe --config megtrim.yaml m -- ARGUMENT..."
 )
 

@@ -211,7 +211,7 @@ def test_what_a_chain_prints_fits_the_schema() -> None:
     ("level", "record", "said"),
     [
         ("region", "", "megtrim.yaml:8: trim: no functions are deferred, so none is reached"),
-        ("deferred", "half a line", "nothing of the record is a build id and an address: 1 line"),
+        ("deferred", "half a line", "no line of the record is a build id and an address: 1 line"),
         ("deferred", f"{'0' * 40} 00001000\n", "there is no trimmed program in "),
     ],
 )

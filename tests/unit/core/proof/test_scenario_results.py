@@ -114,7 +114,7 @@ DIFFERS = OutputResult(name="o", size_bytes=4, equal=False, largest_difference=0
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({"unexplained": True}, "its status is pass, and it is unexplained"),
+        ({"unexplained": True}, "its status is pass, but it is unexplained"),
         ({"outputs": ()}, "its status is pass, and it holds no output"),
         ({"outputs": (DIFFERS,)}, "its status is pass, and output o differs"),
         ({"missing_regions": ("kern<1>",)}, "and it misses 1 region"),
@@ -154,7 +154,7 @@ def chain(tmp_path: Path) -> Session:
 
 
 def program(session: Session) -> str:
-    return session.results.done[REDUCED].files["bin/load_and_run"]
+    return session.done[REDUCED].files["bin/load_and_run"]
 
 
 def test_without_a_message_from_earlier_there_is_no_proof(chain: Session) -> None:

@@ -113,7 +113,7 @@ WITHIN = "outputs equal within {} (1 tensor, 12 bytes)"
             {"a": GOOD, "b": GOOD},
             {"a": GOOD[:-1], "b": GOOD},
             0.0,
-            "reduced output a: not an intact dumped output: ",
+            "reduced output a: the dumped output is damaged: ",
             (row("b"),),
         ),
         (

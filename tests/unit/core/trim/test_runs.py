@@ -216,7 +216,7 @@ def test_a_search_leaves_its_cache(tmp_path: Path) -> None:
     [
         (True, "exit 1\nstderr no operator\n", f"{ID}: the plain build ended with 1 (failed): "),
         (True, "exit 133\n", f"{ID}: the plain build ended with 133 (trap): it said nothing"),
-        (True, "output o 1\n", f"{ID}: the search ended well and left no algorithm cache"),
+        (True, "output o 1\n", f"{ID}: the search succeeded, but left no algorithm cache"),
         (False, "exit 139\n", f"{ID}: the profile build ended with 139 (crashed): it said nothing"),
     ],
 )

@@ -29,7 +29,7 @@ def refused(data: bytes) -> str:
     with pytest.raises(InputError) as caught:
         parse_dump(data, name="run0-var178", source="out/run0-var178")
     assert "--bin-out-dump" in caught.value.hint
-    return caught.value.message.removeprefix("out/run0-var178: not an intact dumped output: ")
+    return caught.value.message.removeprefix("out/run0-var178: the dumped output is damaged: ")
 
 
 @pytest.mark.parametrize("text", [WITH_RTTI, WITH_RTTI.replace("{Elemwise}", "{}")])
@@ -100,4 +100,4 @@ def test_any_bytes_are_read_or_refused(data: bytes) -> None:
     try:
         parse_dump(data, name="o", source="out/o")
     except InputError as error:
-        assert error.message.startswith("out/o: not an intact dumped output: ")
+        assert error.message.startswith("out/o: the dumped output is damaged: ")

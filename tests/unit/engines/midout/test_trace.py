@@ -146,7 +146,7 @@ def test_a_small_trace_with_any_line_ends() -> None:
         (b"midout_trace v2\n" + ONE, "t:1", "found 'midout_trace v2', expected"),
         (b"\xef\xbb\xbf" + MAGIC + ONE, "t:1", "expected 'midout_trace v1'"),
         (b"\x7fELF\x02\x01\x01\0\0\0", "t:1", "found '\\x7fELF"),
-        (MAGIC, "t:1", "a trace without any region"),
+        (MAGIC, "t:1", "the trace contains no region"),
         (MAGIC + ONE[:-1], "t:2", "the last line may be truncated"),
         (MAGIC + ONE + TWO[:30], "t:3", "the last line may be truncated"),
         (MAGIC + ONE + b"\n", "t:3", "found '', expected the mangled name"),

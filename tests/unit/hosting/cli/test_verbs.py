@@ -67,8 +67,8 @@ def test_the_gate_ends_as_the_run_did_and_leaves_outputs(
 def test_a_team_may_want_to_know(shell: Shell) -> None:
     leave(shell, replace(unverified(), unverified=UnverifiedPolicy.FAIL))
     assert shell("ci", "gate", ".").expect(3).out.splitlines()[1] == (
-        "  verify.unverified is fail, so each scenario needs a device that verified it: "
-        "look at the device jobs, then run this job again"
+        "  a program was not built, a limit was not measured, or a scenario was not verified while "
+        "verify.unverified is fail: look at the checks in the report, then run the jobs again"
     )
 
 
@@ -87,7 +87,8 @@ def test_the_gate_stays_shut_for_what_is_no_report(shell: Shell, name: str) -> N
 
     assert (empty.status, shell("ci", "gate", ".").status) == (3, 2)
     assert empty.err == (
-        "megtrim: .: the build job left no result\n  look at the build job, and run it again\n"
+        "megtrim: .: the build job left no result\n"
+        "  read the log of the build job, and run it again\n"
     )
 
 

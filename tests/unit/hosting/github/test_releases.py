@@ -89,7 +89,7 @@ def test_a_draft_of_a_person_stays(
     draft = {"id": 7, "tag_name": "v1", "draft": True, "body": body, "assets": []}
     repository.releases[7] = {**draft, "html_url": PAGE}
 
-    with pytest.raises(ProductFailure, match="a draft of this tag that is not megtrim's"):
+    with pytest.raises(ProductFailure, match="found a draft of this tag that megtrim did not make"):
         publisher.publish(WANTED)
     assert repository.releases == {7: {**draft, "html_url": PAGE}}
 

@@ -300,7 +300,7 @@ def test_a_passed_check_restores_what_megtrim_put_aside(bench: Bench) -> None:
         (ConnectionState.UNAUTHORIZED, "failed  pixel: unauthorized: someone must allow this host"),
         (
             ConnectionState.READY,
-            "failed  pixel: it is attached and does not answer: `megtrim devices",
+            "failed  pixel: it is attached, but does not answer: `megtrim devices",
         ),
     ],
 )

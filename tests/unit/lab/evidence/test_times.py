@@ -99,7 +99,7 @@ def test_the_same_twice_is_one_and_two_different_results_are_none(tmp_path: Path
     write_times(tmp_path / "3", record(result=SLOW))
 
     assert lost(tmp_path) == (
-        "two results of it differ, from pixel-6: it is not known which is right"
+        "two results for it differ, from pixel-6; it is unknown which is right"
     )
 
 

@@ -288,7 +288,7 @@ def test_functions_that_cannot_be_used_are_evidence(
     ]
     assert reported[0].log_tail == "what()"
     assert "left no functions.bin" in reported[1].text
-    assert "the list of functions holds 99 bytes, expected at most 10" in reported[2].text
+    assert "the list of functions contains 99 bytes, expected at most 10" in reported[2].text
     assert [found.files for found in (failed, silent, large)] == [{}, {}, {}]
 
 

@@ -246,8 +246,11 @@ def test_a_tombstone_in_protobuf_is_certain(crashed: Shell) -> None:
 @pytest.mark.parametrize(
     ("report", "message"),
     [
-        (TOMBSTONE[:-9], "no text, and no tombstone in protobuf: field 17 ends after the end"),
-        (b"\x7fELF\0\0", "no text, and no tombstone in protobuf: "),
+        (
+            TOMBSTONE[:-9],
+            "found neither text nor a tombstone in protobuf: field 17 ends after the end",
+        ),
+        (b"\x7fELF\0\0", "found neither text nor a tombstone in protobuf: "),
         (b'{"exception": {"values": [', "it begins as JSON, and is damaged or cut short"),
         (b'{"event_id": "0", "exception": []}', "a report of Sentry: it has 0 of what should be"),
         (b"#0  0x0000007f8a2c3a14 main", "a line that looks like a frame was not understood: #0"),

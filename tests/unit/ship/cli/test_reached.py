@@ -67,7 +67,9 @@ def test_without_its_release_a_line_is_passed_over(loaded: LoadedConfig) -> None
 
 
 def test_nothing_that_fits_is_an_error(loaded: LoadedConfig) -> None:
-    with pytest.raises(InputError, match=f"nothing of the record fits the build {ID}: 1 line of"):
+    with pytest.raises(
+        InputError, match=f"no line of the record belongs to the build {ID}: 1 line of"
+    ):
         keep(loaded, LINE.replace(ID, "2" * 40), "new")
-    with pytest.raises(InputError, match="nothing of the record is a build id and an address"):
+    with pytest.raises(InputError, match="no line of the record is a build id and an address"):
         keep(loaded, "PK", "new")

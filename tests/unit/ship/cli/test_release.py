@@ -56,7 +56,7 @@ def test_a_trim_that_fails_leaves_nothing(
 
 def test_a_folder_with_files_is_refused_before_the_trim(export: Export, shell: Shell) -> None:
     (shell.folder / "trimmed/mine").mkdir(parents=True)
-    export("trimmed", codes=(130,)).expect(2, "trimmed exists already and is no empty folder")
+    export("trimmed", codes=(130,)).expect(2, "trimmed exists already and is not an empty folder")
 
 
 SEVERAL = """\

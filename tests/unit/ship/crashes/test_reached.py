@@ -161,7 +161,10 @@ def test_records_of_several_builds_are_priced_by_their_programs() -> None:
 @pytest.mark.parametrize(
     ("data", "said"),
     [
-        (OTHER, f"nothing of the record fits the build {ID}: 1 line of the build {'1' * 40}: r:1"),
+        (
+            OTHER,
+            f"no line of the record belongs to the build {ID}: 1 line of the build {'1' * 40}: r:1",
+        ),
         ("half a line", f"{ID}: 1 line {_OTHER}: r:1"),
         (LINE[:-4], f"{ID}: 1 line cut off: r:1"),
         (ZEROS, f"{ID}: 1 line {_TORN}: r:1"),

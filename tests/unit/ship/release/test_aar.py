@@ -168,8 +168,8 @@ def test_one_library_for_each_abi() -> None:
     ("second", "expected"),
     [
         (part(), "arm64-v8a occurs twice"),
-        (replace(part(ARMV7), engine="e" * 64), "arm64-v8a and armeabi-v7a are of two engines"),
-        (part(ARMV7, **{"include/more.h": b""}), "are of two engines"),
+        (replace(part(ARMV7), engine="e" * 64), "arm64-v8a and armeabi-v7a are from two engines"),
+        (part(ARMV7, **{"include/more.h": b""}), "are from two engines"),
         (
             replace(part(ARMV7), library=replace(part(ARMV7).library, file="libother.so")),
             "found libengine.so and libother.so",

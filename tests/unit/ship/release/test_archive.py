@@ -126,7 +126,7 @@ def test_names_do_not_depend_on_the_locale(tmp_path: Path, monkeypatch: pytest.M
 
 
 def test_a_path_that_does_not_fit_is_a_mistake(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="is a path too long for an archive"):
+    with pytest.raises(InputError, match="is too long a path for an archive"):
         write_archive([from_text(f"share/{'x' * 101}", "x\n")], tmp_path / "a.tar.gz")
     assert [*tmp_path.iterdir()] == []
 

@@ -330,7 +330,7 @@ def test_a_folder_that_cannot_be_read_is_a_mistake(
     def refuse(_: Path) -> None:
         raise PermissionError(13, "Permission denied", "release/bin")
 
-    with pytest.raises(InputError, match="is no folder with a release"):
+    with pytest.raises(InputError, match="is not a folder with a release"):
         check_release(release / "none")
     monkeypatch.setattr(Path, "iterdir", refuse)
     with pytest.raises(InputError, match=r"^release/bin: cannot be read: Permission denied"):

@@ -169,7 +169,7 @@ def test_without_a_proof_there_is_no_release(binding: str | None, drafts: Drafts
     said.write_text(to_json(joined(CheckStatus.PASS)), encoding="utf-8")
     proofs = None if binding is None else drafts.proofs
 
-    with pytest.raises(InputError, match=f"{RESNET}: there is no proof by these programs"):
+    with pytest.raises(InputError, match=f"{RESNET}: there is no proof of these programs"):
         prove_release(drafts.draft, said, proofs=proofs, again=None)
 
 
@@ -249,7 +249,7 @@ DIFFERENCES: dict[str, tuple[Callable[[Path], Session], tuple[str, ...]]] = {
     ),
     "engine": (
         differ(replace(VERDICT, engine=OTHER_ENGINE)),
-        ("the engine is another: digest eeeeeeeeeeee here, c2f1e0b6a3d9 in the release",),
+        ("the source is another: digest eeeeeeeeeeee here, c2f1e0b6a3d9 in the release",),
     ),
     "toolchain": (
         differ(replace(VERDICT, toolchain=OTHER_TOOLCHAIN)),

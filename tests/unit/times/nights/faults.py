@@ -46,7 +46,7 @@ PHONE = DeviceIdentity(name="pixel-6", kind="local", facts={"model": "Pixel 6"})
 WRONG = contest_result(
     status=PerformanceStatus.WRONG_OUTPUTS, reason="output 0 differs", samples=()
 )
-NOTHING = "no device job brought a result of it"
+NOTHING = "no device job delivered a result for it"
 
 
 def lose(folder: Path) -> None:
@@ -128,7 +128,7 @@ EVIDENCE_FAULTS: dict[str, tuple[EvidenceFault, str]] = {
     ),
     "all of it is of another program": (
         write(record(binding=OTHER_BINDING)),
-        "what device jobs brought is of another program, model, input or setting",
+        "the evidence of the device jobs is for another program, model, input or setting",
     ),
     "the samples alone are of another program": (
         put_other(record(binding=OTHER_BINDING), scenario=CONTEST, binding=BINDING),
@@ -161,15 +161,15 @@ EVIDENCE_FAULTS: dict[str, tuple[EvidenceFault, str]] = {
     ),
     "a machine that was not asked": (
         write(device=replace(PHONE, name="laptop")),
-        "laptop (local) is no device that was asked",
+        "laptop (local) is not one of the devices that were asked",
     ),
     "an emulator by the name of the device": (
         write(device=replace(PHONE, kind="qemu")),
-        "pixel-6 (qemu) is no device that was asked",
+        "pixel-6 (qemu) is not one of the devices that were asked",
     ),
     "the bundle was changed after the device had it": (
         write(record(bundle="1" * 64)),
-        "the bundle 111111111111 asked for it, and this one is ffffffffffff",
+        "the bundle 111111111111 asked for it, but this run has the bundle ffffffffffff",
     ),
     "the file of samples is too large": (spoil_record(grow), "found more than 67,108,864 bytes"),
     "the evidence itself is damaged": (spoil_evidence(lambda _: "{"), NOTHING),

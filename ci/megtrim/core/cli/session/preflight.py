@@ -13,7 +13,8 @@ from megtrim.core.config.model import ModelConfig, ScenarioConfig
 from megtrim.core.config.problems import ConfigError, KeyPath, Problem, closest, listing
 from megtrim.core.config.scenarios import all_scenarios
 from megtrim.core.model_facts import ModelFacts, UnknownFormat, Variable, describe_variable
-from megtrim.core.project import FlagDialect, Project, find_kind, read_any_model
+from megtrim.core.own_program import ProgramFlags
+from megtrim.core.project import Project, find_kind, read_any_model
 from megtrim.libs.programs import npy
 from megtrim.libs.programs.app_outputs import NPY
 from megtrim.libs.util.errors import InputError
@@ -120,11 +121,11 @@ def _name_files_of_models(loaded: LoadedConfig) -> Iterator[tuple[KeyPath, Path,
 
 
 def _open(path: Path, shown: str) -> None:
-    with open_plain_file(path, expected="what a run reads", shown=shown) as stream:
+    with open_plain_file(path, expected="a file that a run reads", shown=shown) as stream:
         size_bytes = stream.seek(0, io.SEEK_END)
     if size_bytes > _LARGEST_READ_BYTES:
         msg = f"{shown}: found {size_bytes:,} bytes, expected at most {_LARGEST_READ_BYTES:,}"
-        raise InputError(msg, hint="each run gets a copy of it: cut it to what shows the same")
+        raise InputError(msg, hint="each run gets a copy of it: use a smaller file")
 
 
 def expect_known_folders(loaded: LoadedConfig, trees: Collection[Checkout]) -> None:
@@ -150,7 +151,7 @@ def expect_known_folders(loaded: LoadedConfig, trees: Collection[Checkout]) -> N
         if (found := _wrong_folder(text, folders, trees))
     ]
     if problems:
-        raise ConfigError(problems, hint="a folder that is not of the source begins with /")
+        raise ConfigError(problems, hint="the path of a folder outside of the source begins with /")
 
 
 def _wrong_folder(text: str, folders: Collection[str], trees: Collection[Checkout]) -> str:
@@ -230,7 +231,7 @@ def _input_problems(
     keys: KeyPath,
     asked: tuple[ModelConfig, ScenarioConfig],
     facts: ModelFacts,
-    flags: FlagDialect,
+    flags: ProgramFlags,
 ) -> Iterator[Problem]:
     model, scenario = asked
     taken: Mapping[str, Variable] = {input_.name: input_ for input_ in facts.inputs}

@@ -28,7 +28,7 @@ def resolve(rev: str, ask: Ask, *, config: str) -> Revision:
     rev = rev.strip()  # the value of a variable may end in a line
     if not rev:
         msg = "--against: found nothing, expected a commit"
-        raise InputError(msg, hint=f"{_HINT}; a variable that it is from may not be set")
+        raise InputError(msg, hint=f"{_HINT}; if the value comes from a variable, is it set?")
     sha = (ask("rev-parse", "--verify", "--end-of-options", f"{rev}^{{commit}}") or "").strip()
     if not _SHA.fullmatch(sha):  # a range has more than one, or one that is left out
         msg = f"--against {one_line(rev)}: found no such commit in the repository of {config}"

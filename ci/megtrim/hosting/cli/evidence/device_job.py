@@ -68,7 +68,7 @@ def run_bundle(
     allowed = emulated or not owned or processes.env.get(HOST_VARIABLE) == "yes"
     # Of other kinds, programs are processes of this machine, walled off or not.
     if asked.kind not in POOLED and not allowed:
-        msg = f"device {asked.name} is of kind {asked.kind}: the bundle's programs would run here"
+        msg = f"device {asked.name} is of kind {asked.kind}: its programs would run on this machine"
         hint = f"if this machine may run them, set {HOST_VARIABLE}=yes in the runner's environment"
         raise InputError(msg, hint=hint)
     scenarios = shard.of(sorted(bundle.of_class(cpu_class), key=lambda each: each.id))
@@ -134,7 +134,7 @@ def _open(
     kind = job.asked.kind
     if kind not in (*NEAR, *device_kinds.KINDS):
         msg = f"device {job.asked.name}: this megtrim knows no kind {kind!r}"
-        raise InputError(msg, hint="is the kit on the runner that of the build job?")
+        raise InputError(msg, hint="does the runner have the kit of the build job?")
     passed = (*PASSED, *_FOR_THE_WAY)
     env = {name: value for name, value in processes.env.items() if name in passed}
     around = DeviceDefaults(

@@ -125,7 +125,7 @@ def _expect_apart(order: _JoinRequest, results: Path) -> None:
     if order.proofs:
         given.append(order.proofs.parent)
     if order.to.resolve() in [each.resolve() for each in given]:
-        msg = f"--to {order.to}: found what the report is to be made from, expected another folder"
+        msg = f"--to {order.to}: found the folder of the inputs, expected another one"
         raise InputError(msg, hint="name a new folder with --to")
 
 
@@ -244,7 +244,7 @@ def _read_ending(left: Path, config: str) -> EarlyExit:
         config=config or DEFAULT_CONFIG,
         exit=InfrastructureFailure.exit_code,
         message=NOTHING_LEFT,
-        hint="look at the build job, and run it again",
+        hint="read the log of the build job, and run it again",
     )
 
 

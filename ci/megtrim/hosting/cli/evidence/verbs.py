@@ -44,7 +44,7 @@ Examples:
 
 \b
 Outputs of the step:
-  bundle-sha256           digest of the bundle, which each job is to name
+  bundle-sha256           digest of the bundle, which each job must name
   device, emulated        the jobs for devices on runners, and for emulators: a matrix as JSON
   device-jobs, emulated-jobs
                           how many they are
@@ -59,16 +59,16 @@ Outputs of the step:
     "--traces",
     "asked",
     flag_value="traces",
-    help="Have all scenarios traced; if trim.base is plain, their functions recorded.",
+    help="Trace all scenarios or, if trim.base is plain, record their functions.",
 )
 @click.option(
     "--functions",
     "asked",
     flag_value="functions",
-    help="Have the functions of all scenarios recorded.",
+    help="Record the functions of all scenarios.",
 )
 @click.option(
-    "--times", "asked", flag_value="times", help="Have times taken, as `perf` configures them."
+    "--times", "asked", flag_value="times", help="Measure times, as `perf` configures them."
 )
 @click.option(
     "--evidence",
@@ -91,8 +91,8 @@ Outputs of the step:
 def pack() -> None:
     """Write the bundle for device jobs: programs, models, inputs, and what to run.
 
-    Functions are recorded on a link that is built from traces: those of --evidence, or new ones
-    that are taken here.
+    Functions are recorded on a program that is linked from traces: those of --evidence, or new ones
+    that this command takes.
     """
 
 
@@ -117,7 +117,7 @@ Examples:
     "--sha256",
     default="",
     metavar="DIGEST",
-    help="SHA-256 of bundle.json, as `pack` printed it: a changed one is refused.",
+    help="SHA-256 of bundle.json, as `pack` printed it; a changed bundle is refused.",
 )
 @click.option(
     "--evidence",
@@ -131,7 +131,7 @@ Examples:
     "--config",
     "-c",
     type=PATH,
-    help="The configuration that is judged: what is of another one is refused.",
+    help="The configuration; evidence of another one is refused.",
 )
 @proofs_option
 @click.option(
@@ -184,7 +184,8 @@ def run_bundle() -> None:
 
     Needs no engine, no compiler and no project. A program that fails is evidence, and so is a
     device that fails: the exit status is 0. Devices of kind local, qemu, auto or virtual-phone run
-    the bundle's programs on this machine. Its owner allows that with MEGTRIM_HOST_RUNS_PROGRAMS=yes
-    in the environment; one of GitHub's own needs no such word. Boards, and whose power is switched,
-    are in a file of its owner that MEGTRIM_BOARDS names.
+    the bundle's programs on this machine. The machine's owner allows that with
+    MEGTRIM_HOST_RUNS_PROGRAMS=yes in the environment; on GitHub's own runners, this is not
+    necessary. Boards, and devices whose power can be switched, are listed by the owner in a file
+    that MEGTRIM_BOARDS names.
     """

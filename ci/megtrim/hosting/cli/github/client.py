@@ -37,12 +37,12 @@ def open_job() -> tuple[Mapping[str, str], Event, Api]:
 def expect_default_branch(event: Event) -> None:
     if not event.of_default_branch:
         msg = f"this run is for {one_line(event.ref, most=80)}, which is not the default branch"
-        raise InputError(msg, hint="a night of another branch is measured and reported, no more")
+        raise InputError(msg, hint="nights of other branches are only measured and reported")
 
 
 def read_tag(event: Event) -> str:
     if not event.ref.startswith(_TAGS):
-        msg = f"this run is for {event.ref}, which is no tag"
+        msg = f"this run is for {event.ref}, which is not a tag"
         raise InputError(msg, hint="push a tag, or choose one where the workflow is started")
     return event.ref.removeprefix(_TAGS)
 

@@ -78,7 +78,7 @@ def _find_pull_request(api: Api, event: Event, workflow: str) -> PullRequest:
         raise InputError(msg, hint="name the file with the size check: --workflow FILE.yml")
     own, home = (find_at(run, key, "id") for key in ("repository", "head_repository"))
     if home in (None, own):
-        msg = f"{found} of no fork"
+        msg = f"{found} of the repository itself, expected one of a fork"
         raise InputError(msg, hint="a run of the repository itself writes its own comment")
     asked = {"state": "open", "sort": "updated", "direction": "desc"}
     pages = api.pages(f"{root}/pulls", params=asked, most=_MOST_PULL_REQUESTS)

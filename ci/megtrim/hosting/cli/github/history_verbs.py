@@ -61,7 +61,7 @@ def history() -> None:
 def add() -> None:
     """Write the runs of a night next to its REPORT, and the history into it.
 
-    Counted work of the plain program is compared with that in the artifact of the base's own night.
+    Instructions of the plain program are compared with those in the artifact of the base's night.
 
     A run has the time at which the workflow was started: a repeated job writes the same file.
     """
@@ -98,15 +98,15 @@ def push_sizes() -> None:
     """Append the sizes in BASELINE to the history's branch of this run's repository.
 
     BASELINE is a folder with the sizes.json that this run stored, at any depth. If it stored none,
-    or they have no place in a history, that is said, and the history stays as it is.
+    or they do not belong in a history, the command prints that and leaves the history as it is.
     """
 
 
 @examples(
     "megtrim ci github base --history history",
     more=outputs(
-        commit="what this night is compared with; empty: there is nothing earlier",
-        name="what reports call it",
+        commit="the commit that this night is compared with; empty if there is none",
+        name="its name in reports",
     )
     + needs_token("contents: read, issues: read"),
 )
@@ -117,9 +117,9 @@ def push_sizes() -> None:
 def base() -> None:
     """Print the commit that a night of performance is compared with.
 
-    It is the last commit that was measured. While the issue of a regression is open it stays the
-    one before that, so that the regression is seen until it is repaired or accepted. What is no
-    ancestor of the default branch's head is no base, whatever history and issues say.
+    It is the last commit that was measured. While the issue of a regression is open, it stays the
+    commit before the regression, so that you see the regression until it is repaired or accepted. A
+    commit that is not an ancestor of the default branch's head is never the base.
     """
 
 
@@ -133,15 +133,15 @@ def base() -> None:
 @_history_option
 @_base_option
 @artifact_option
-@click.option("--dry-run", is_flag=True, help="Print what would be done, and do nothing.")
+@click.option("--dry-run", is_flag=True, help="Only print what would be done.")
 @do_later("hosting.cli.github.history:regression_issues")
 def regression_issues() -> None:
     """Open, update and close an issue for each scenario that got slower, or is not measured.
 
-    REPORT is a folder with the verdict.json of a night. Only what was measured and decided opens
-    or closes an issue about slowness; a scenario without a time for 7 days has one of its own.
-    Running it again changes nothing. An issue that a person closed is not opened again for the
-    same rows and the same base.
+    REPORT is a folder with the verdict.json of a night. An issue about slowness is opened or closed
+    only if the times were measured and the answer is clear; a scenario without a time for 7 days
+    gets a separate issue. Running it again changes nothing. An issue that a person closed is not
+    opened again for the same rows and the same base.
     """
 
 
@@ -180,7 +180,7 @@ def baseline() -> None:
 def find_baseline() -> None:
     """Download the sizes that the run of the merge base stored, or else the newest ones.
 
-    Only runs of this repository on the base branch count; what runs of forks stored is not used.
+    Only runs of this repository on the base branch count; sizes from runs of forks are not used.
     """
 
 
@@ -194,11 +194,11 @@ def find_baseline() -> None:
 @common
 @do_later("hosting.cli.github.baseline:compare_conditions")
 def compare_conditions() -> None:
-    """Say whether the sizes that `find` left can be compared in work and memory.
+    """Tell whether the sizes that `find` stored can be compared in instructions and memory.
 
-    Those of another input, number of threads or emulator cannot. Build the commit, with `rebuild`,
-    and trim with `--base` and the same folder of results: its programs are then measured again
-    under the conditions of now. Nothing is built or run here.
+    They cannot if they belong to another input, number of threads or emulator. Build the commit,
+    with `rebuild`, and trim with `--base` and the same folder of results: its programs are then
+    measured again under today's conditions. Nothing is built or run here.
     """
 
 

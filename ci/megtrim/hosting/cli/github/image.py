@@ -14,7 +14,7 @@ from megtrim.places.compile.images.docker import DockerClient, expect_fixed, is_
 
 def image(config: Path, image: str, recipe: str, folder: Path) -> int:
     if image and recipe:
-        msg = "an image and a recipe: found both, expected one of them"
+        msg = "found both an image and a recipe, expected one of them"
         raise InputError(msg)
     processes = open_processes()
     env = processes.env

@@ -103,6 +103,6 @@ def _read_files(folder: Path, *, leaving_out: Path) -> dict[str, bytes]:
         data = read_bytes(folder / name, most_bytes=_LARGEST_FILE_BYTES, expected="a file")
         if hashlib.sha256(data).hexdigest() != sha256:
             msg = f"{folder / name} is not the file that {CHECKSUMS_FILE} names: nothing published"
-            raise ProductFailure(msg, hint="run the job again that built it")
+            raise ProductFailure(msg, hint="run the job that built it again")
         assets[name] = data
     return assets

@@ -37,8 +37,8 @@ from megtrim.core.cli.options import (
 def names() -> None:
     """Print how the names of this configuration differ from those of others in the repository.
 
-    Several configurations may be checked in one run: artifacts, branches and baselines follow
-    the path of each. The path alone is used: the file need not be there.
+    Several configurations may be checked in one run: artifacts, branches and baselines follow the
+    path of each. Only the path is used; the file need not exist.
     """
 
 
@@ -70,15 +70,18 @@ def logs() -> None:
     help="Workflow with the size check.",
 )
 @click.option(
-    "--toolchains", default="", help="Names of the toolchains, if the file has several, by spaces."
+    "--toolchains",
+    default="",
+    help="Names of the toolchains, separated by spaces, if there are several.",
 )
 @to_option
 @do_later("hosting.cli.github.forks:publish_fork")
 def publish_fork() -> None:
     """Comment on the pull request of a fork with the report of its run, which has ended.
 
-    The event is a workflow_run; pull request and commit are GitHub's answers. Of the run's
-    artifact, verdict.json and ending.json are read as data. What cannot be shown is a warning.
+    The event is a workflow_run; GitHub is asked for the pull request and the commit. Only
+    verdict.json and ending.json are read from the run's artifact, as data. If something cannot be
+    shown, the command warns you.
     """
 
 
@@ -153,7 +156,7 @@ _jobs_option = click.option(
     default=10,
     show_default=True,
     metavar="MINUTES",
-    help="Longest that a job may wait for a runner.",
+    help="Longest time that a job may wait for a runner.",
 )
 @click.option(
     "--run",
@@ -162,7 +165,7 @@ _jobs_option = click.option(
     default=60,
     show_default=True,
     metavar="MINUTES",
-    help="Longest that all jobs together may take.",
+    help="Longest time that all jobs together may take.",
 )
 @config_path_option("jobs of others are not waited for")
 @do_later("hosting.cli.github.jobs:wait")
@@ -212,14 +215,14 @@ checks.
     "--config",
     "-c",
     type=PATH,
-    help="The configuration that names the keep set: the report of another one is refused.",
+    help="The configuration that names the keep set; a report of another one is refused.",
 )
 @click.option(
     "--project",
     type=PATH,
     default=Path(),
     show_default=True,
-    help="Checkout that holds the keep set.",
+    help="Checkout that contains the keep set.",
 )
 @click.option(
     "--branch",
@@ -236,7 +239,8 @@ checks.
 )
 @click.option(
     "--token-starts-checks/--start-checks",
-    help="Pull requests that GITHUB_TOKEN opens start checks, as it is not the job's own; or not.",
+    help="Whether pull requests that GITHUB_TOKEN opens start checks by themselves. They do not if "
+    "it is the job's own token.",
 )
 @do_later("hosting.cli.github.jobs:propose")
 def propose() -> None:
@@ -276,7 +280,7 @@ def _number(_context: click.Context, _option: click.Parameter, value: str) -> in
     "--annotated",
     type=PATH,
     metavar="DIR",
-    help="Report of this run that was published before: what it annotated is not annotated again.",
+    help="A report that this run published before; its annotations are not repeated.",
 )
 @click.option(
     "--comment/--no-comment", "comments", default=True, help="Write the comment.", show_default=True
@@ -315,7 +319,7 @@ def toolchains() -> None:
     """Join the reports of all toolchains of a file, and exit with the worst of their statuses.
 
     REPORTS is a folder with the artifact of each report in a folder of its name, or with the files
-    of a single one. One that is missing is a failure: nothing is known of that toolchain.
+    of a single one. A missing report is a failure, because nothing is known about that toolchain.
     """
 
 
@@ -330,8 +334,8 @@ def toolchains() -> None:
 def release() -> None:
     """Publish a release, ARCHIVE, under the tag that this run is for.
 
-    It is published with all of its files or not at all. Run again, it mends what an earlier
-    attempt left; a release that is there with other files is refused, and so is a tag that moved.
+    It is published with all of its files or not at all. If you run the command again, it completes
+    an earlier attempt. It refuses a release that exists with other files, and a tag that was moved.
     """
 
 
@@ -351,7 +355,7 @@ def release() -> None:
 def release_files() -> None:
     """Publish the files of FOLDER, under the tag that this run is for.
 
-    FOLDER has a SHA256SUMS that names each of the others. They are published all or not at all. Run
-    again, it mends what an earlier attempt left; a release that is there with other files is
-    refused, and so is a tag that moved.
+    FOLDER has a SHA256SUMS that names each of the others. All of them are published, or none. If
+    you run the command again, it completes an earlier attempt. It refuses a release that exists
+    with other files, and a tag that was moved.
     """

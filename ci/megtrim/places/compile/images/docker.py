@@ -247,7 +247,7 @@ def expect_recipe(name: str) -> None:
             line = text.count("\n", 0, found.start()) + 1
             expected = "NAME@sha256:DIGEST" if argument == "BASE" else "a value"
             where = f"docker/{name}/Dockerfile:{line}: ARG {argument}"
-            msg = f"{where} says what it is built from: found {value[:80]!r}, expected {expected}"
+            msg = f"{where} must name its source: found {value[:80]!r}, expected {expected}"
             hint = "write it there, in your copy of the kit: docs/how-to/build-in-docker.md"
             raise InputError(msg, hint=hint)
 

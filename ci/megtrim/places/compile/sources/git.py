@@ -378,7 +378,7 @@ def _add(key: str, agent: Path, processes: ProcessRunner) -> None:
     finally:
         os.close(memory)
     if not added.ok:
-        msg = "the engine's key: ssh-add does not take it"
+        msg = "the engine's key: ssh-add does not accept it"
         raise InputError(msg, hint="give a whole private key without a passphrase")
 
 

@@ -67,7 +67,9 @@ def find(
             f"trim.relocations: {relocations} needs API level {needed} or later, "
             f"and toolchain.api is {api}: older loaders kill the process without a message"
         )
-        raise InputError(msg, hint="set toolchain.api to that of the oldest phone, or pack less")
+        raise InputError(
+            msg, hint="set toolchain.api to that of the oldest phone, or change the key"
+        )
     rules = _text(root, _TOOLCHAIN_FILE, processes)
     page_bytes = parse_bytes(wanted.pages or abi.pages)
     large = _LARGE_PAGES if page_bytes > _SMALLEST_PAGE_BYTES else ()
@@ -145,4 +147,4 @@ def _check_level(api: int, abi: str, levels: str, release: str) -> None:
     lowest = max(lowest, LOWEST_API[abi])
     if not lowest <= api <= highest:
         msg = f"NDK {release} builds {abi} for API levels {lowest} to {highest}, not for {api}"
-        raise InputError(msg, hint="change toolchain.api, or take another NDK")
+        raise InputError(msg, hint="change toolchain.api, or use another NDK")

@@ -170,7 +170,7 @@ class RunFiles:
             self._waiting = damaged
         if self._waiting:
             names = ", ".join(file.name for file in self._waiting)
-            msg = f"{self._link.label}: {names} did not arrive there as sent"
+            msg = f"{self._link.label}: {names} was damaged on its way there"
             raise InfrastructureFailure(msg)
 
     def _prepare_files(self, queries: tuple[str, ...]) -> list[_File]:
@@ -426,7 +426,7 @@ class RemoteDirectory(RunFiles):
             raise InfrastructureFailure(msg) from None
         digest = hashlib.new(self._entry.algorithm, data).hexdigest()
         if not whole or digest != made.digest:
-            msg = f"{self._link.label}: {name} did not arrive as it is there"
+            msg = f"{self._link.label}: {name} was damaged on its way here"
             raise InfrastructureFailure(msg)
         return data
 

@@ -222,5 +222,5 @@ def parse_cpus(cpus: str) -> tuple[int, ...]:
         numbers.update(range(int(first), int(last or first) + 1))
     if cpus and (not numbers or max(numbers) >= _MOST_CPUS):
         msg = f"found the CPUs {cpus[:60]!r}, expected numbers below {_MOST_CPUS}, such as 4-7"
-        raise InputError(msg, hint="they are counted from 0, and ranges rise")
+        raise InputError(msg, hint="CPUs are counted from 0, and a range goes upwards")
     return tuple(sorted(numbers))

@@ -154,7 +154,7 @@ def test_folders_that_no_tree_has_are_refused_together(
         f"expected a folder of the source, with / at its end (did you mean {meant}?)"
         for line, at, found, meant in reported
     ]
-    assert caught.value.hint == "a folder that is not of the source begins with /"
+    assert caught.value.hint == "the path of a folder outside of the source begins with /"
 
 
 def test_empty_and_cut_models_are_refused_together(tmp_path: Path) -> None:

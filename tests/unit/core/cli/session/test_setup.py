@@ -132,7 +132,7 @@ def test_a_recorded_search_can_be_committed(project: Shell) -> None:
     config = project.folder / "megtrim.yaml"
     config.write_text(f"{CONFIG}    algo_cache: m.mge\n", encoding="utf-8")
 
-    project("plan", "--committed").expect(2, "there is no keep set, which --committed trims by")
+    project("plan", "--committed").expect(2, "there is no keep set, but --committed needs one")
 
 
 def test_what_devices_on_runners_do_not_take_is_refused_first(shell: Shell) -> None:
@@ -251,8 +251,8 @@ def test_what_a_run_writes_is_no_base_of_it(
 @pytest.mark.parametrize(
     ("left", "by_another", "message"),
     [
-        ((), False, "holds no plain build: nothing is compared with an earlier one"),
-        (("build/torn/bin/load_and_run",), False, "holds no plain build: nothing"),
+        ((), False, "contains no plain build: nothing is compared with an earlier one"),
+        (("build/torn/bin/load_and_run",), False, "contains no plain build: nothing"),
         ((), True, "holds a plain build of another version of megtrim: nothing is"),
     ],
 )

@@ -169,6 +169,6 @@ def test_without_the_file_nothing_can_be_trimmed(now: Session) -> None:
     with pytest.raises(InputError) as caught:
         header.inputs(support.HEADER_TASK, now)
 
-    lacking = "megtrim/keepset: there is no keep set, which --committed trims by"
+    lacking = "megtrim/keepset: there is no keep set, but --committed needs one"
     assert caught.value.message == lacking
     assert caught.value.hint == "make it, and commit it: megtrim trim --accept"

@@ -209,8 +209,8 @@ def test_a_list_of_another_link_is_refused(tmp_path: Path) -> None:
         (f"megtrim functions v1\nlink {LINK}\n", ":3: a list without any function"),
         (LISTED[:-1], "the last line does not end with a newline"),
         (LISTED.replace("one", "; system("), "expected a linkage name"),
-        (LISTED.replace("one", "run"), "contains other functions than a list of this link"),
-        (LISTED.replace("main", "_Exit"), "contains other functions than a list of this link"),
+        (LISTED.replace("one", "run"), "lists other functions than this link has"),
+        (LISTED.replace("main", "_Exit"), "lists other functions than this link has"),
     ],
 )
 def test_what_is_no_list_is_refused(tmp_path: Path, text: str, said: str) -> None:
@@ -309,5 +309,5 @@ def test_the_cache_of_a_search_is_taken_too(tmp_path: Path) -> None:
 
 def test_a_search_without_a_cache_is_refused(tmp_path: Path) -> None:
     session, task, work = prepared(tmp_path, "trace", config=SEARCHING, cache=None)
-    with pytest.raises(InputError, match="the device job brought no algorithm cache"):
+    with pytest.raises(InputError, match="the device job delivered no algorithm cache"):
         profile.work(search_of(task), session, work)

@@ -63,7 +63,7 @@ def describe(cpu_class: str, shard: str, artifact: str) -> dict[str, str]:
 
 
 def without(session: Session, task: str) -> Session:
-    del session.results.done[task]
+    del session.done[task]
     return session
 
 
@@ -253,7 +253,7 @@ def test_a_host_runs_nothing_unless_it_is_allowed(
     job.write(devices=(device(kind=kind),))
     monkeypatch.setenv("MEGTRIM_HOST_RUNS_PROGRAMS", value)
     assert job().expect(2).err == (
-        f"megtrim: device pixel-6 is of kind {kind}: the bundle's programs would run here\n"
+        f"megtrim: device pixel-6 is of kind {kind}: its programs would run on this machine\n"
         "  if this machine may run them, set MEGTRIM_HOST_RUNS_PROGRAMS=yes "
         "in the runner's environment\n"
     )
@@ -411,7 +411,9 @@ def test_a_runner_logs_in_to_no_board_that_its_owner_did_not_name(
     own_boards(job, monkeypatch, *filter(None, [known]))
     job.write(devices=(device(name="board", kind="ssh", settings=DeviceSettings(host="b")),))
     job().expect(
-        2, "device board: this machine's owner names no such board", "MEGTRIM_BOARDS names a file"
+        2,
+        "device board: the owner of this machine has not listed such a board",
+        "MEGTRIM_BOARDS names a file",
     )
 
     assert pools == []

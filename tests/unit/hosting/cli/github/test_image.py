@@ -245,7 +245,7 @@ def test_what_a_recipe_misses(
 def test_one_of_both(job: Job) -> None:
     answer = job("--recipe", "linux-arm64", "--image", NAMED).expect(2)
 
-    assert answer.err == "megtrim: an image and a recipe: found both, expected one of them\n"
+    assert answer.err == "megtrim: found both an image and a recipe, expected one of them\n"
 
 
 def leave(shell: Shell, name: str, left: Verdict | EarlyExit, config: str = "") -> None:

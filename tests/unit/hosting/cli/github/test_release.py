@@ -139,7 +139,7 @@ def test_a_run_for_a_branch_publishes_nothing(
     answer = job(*command)
 
     assert (answer.status, job.repository.releases) == (2, {})
-    assert "this run is for refs/heads/main, which is no tag" in answer.err
+    assert "this run is for refs/heads/main, which is not a tag" in answer.err
 
 
 OLD = "v1"

@@ -280,7 +280,7 @@ def test_a_key_with_a_passphrase_is_refused(tmp_path: Path) -> None:
     key = path.read_text("ascii")
 
     assert is_deploy_key(key)
-    with pytest.raises(InputError, match="ssh-add does not take it"), hold(key, "", PROCESSES):
+    with pytest.raises(InputError, match="ssh-add does not accept it"), hold(key, "", PROCESSES):
         pass
 
 

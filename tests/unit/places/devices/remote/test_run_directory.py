@@ -122,7 +122,7 @@ def test_a_result_that_is_damaged_on_its_way_is_no_result(machine: FolderMachine
         directory.put(machine.program("echo trace >t"), "p")
         directory.run(("p",), timeout_s=9)
         machine.link.damage = 1
-        with pytest.raises(InfrastructureFailure, match="t did not arrive as it is there"):
+        with pytest.raises(InfrastructureFailure, match="t was damaged on its way here"):
             directory.get("t")
         assert directory.get("t") == b"trace\n"
 
@@ -241,7 +241,7 @@ def test_damage_on_the_way_is_mended_once(machine: FolderMachine, model: Path) -
     with machine.open() as directory:
         machine.link.damage = 2
         directory.put(model, "m")
-        with pytest.raises(InfrastructureFailure, match="m did not arrive there as sent"):
+        with pytest.raises(InfrastructureFailure, match="m was damaged on its way there"):
             directory.get("m")
     assert machine.left() == []
 

@@ -82,7 +82,7 @@ def parse_storages(text: str, *, source: str) -> tuple[Storage, ...]:
     if not text:
         return ()
     if len(text) > _LONGEST or not _WORDS.fullmatch(text):
-        msg = f"{source}: found something other than URLs of a remote storage, one space between"
+        msg = f"{source}: expected URLs of a remote storage, separated by one space each"
         raise InputError(msg, hint=_HINT)
     return tuple(_storage(part, source) for part in text.split(" "))
 

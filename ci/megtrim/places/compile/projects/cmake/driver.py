@@ -76,7 +76,7 @@ class Job(Value):
     log: Path
     jobs: int
     env: Mapping[str, str]
-    what: str = "the engine"
+    what: str = "the source"
     places: Mapping[str, str] = field(default_factory=dict)
     """Options that CMake must use, and what a message about each begins with."""
 
@@ -205,7 +205,7 @@ def run_script(
 
 
 def run(job: Job, processes: ProcessRunner, progress: Callable[[int, int, str], None]) -> None:
-    """Raises ProductFailure if the engine does not compile."""
+    """Raises ProductFailure if the source does not compile."""
     configure = (
         processes.build_tool("cmake"),
         "-G",

@@ -26,7 +26,7 @@ NO_PATH = "found a URL that names no path"
 NO_SUPPORT = "found {}://, which ccache does not support"
 UNKNOWN = "found an attribute that ccache does not know for {}://"
 NO_TIME = "{}-timeout: found something other than milliseconds"
-NO_URLS = "found something other than URLs of a remote storage, one space between"
+NO_URLS = "expected URLs of a remote storage, separated by one space each"
 
 
 class Machine(ProcessRunner):

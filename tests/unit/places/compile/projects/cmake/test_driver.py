@@ -265,7 +265,7 @@ def test_an_option_that_cmake_does_not_use(
     assert configured.endswith(" -UMGE_X -DMGE_X=1 -DCMAKE_Y=2")
     assert len(built) == passes
     if caught is not None:
-        problem = "the engine does not use this CMake option"
+        problem = "the source does not use this CMake option"
         assert caught.value.message == f"{PLACES[name]}: {problem}"
         assert caught.value.hint == f"`cmake -N -LA {job.build}` lists its options"
 
@@ -279,7 +279,7 @@ def test_a_script_ends_at_an_option_that_cmake_does_not_use(
     write(job.source, {"build.sh": text})
     script = BuildScript(path="build.sh", arguments=(), build="b", why="it is its own")
 
-    with pytest.raises(InputError, match=r"engine\.cmake\.MGE_X: the engine does not use"):
+    with pytest.raises(InputError, match=r"engine\.cmake\.MGE_X: the source does not use"):
         driver.run_script(script, replace(job, places=PLACES), processes, lambda *_: None)
     assert not (tmp_path / "built").exists()
 
@@ -287,12 +287,12 @@ def test_a_script_ends_at_an_option_that_cmake_does_not_use(
 @pytest.mark.parametrize(
     ("script", "error", "message"),
     [
-        ("", ProductFailure, "the engine does not configure:"),
+        ("", ProductFailure, "the source does not configure:"),
         (
             "echo 'FAILED: a.o'; echo 'c++ a.cpp'; echo 'a.cpp:1:1: error: no'; exit 1",
             ProductFailure,
             (
-                "the engine does not compile:\na.cpp:1:1: error: no\n"
+                "the source does not compile:\na.cpp:1:1: error: no\n"
                 "FAILED: a.o\nc++ a.cpp\na.cpp:1:1: error: no"
             ),
         ),

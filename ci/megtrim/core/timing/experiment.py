@@ -1,4 +1,4 @@
-"""What an experiment is: steps of ``load_and_run`` whose last one is measured.
+"""What an experiment is: steps of an engine's own program, whose last one is measured.
 
 Flags have ``_`` for ``-``; :mod:`megtrim.times.experiments.commands` spells them for an engine.
 Pure.
@@ -8,7 +8,7 @@ import re
 from enum import StrEnum
 
 from megtrim.core.timing.spec import TimeStage
-from megtrim.engines.load_and_run.arguments import Flag
+from megtrim.libs.programs.flags import Flag
 from megtrim.libs.programs.parity import Tolerance
 from megtrim.libs.util.value import Value
 
