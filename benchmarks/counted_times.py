@@ -21,8 +21,8 @@ from pathlib import Path
 from scipy.stats import spearmanr
 
 from megtrim.core.size.counted import LENGTHS, Count
+from megtrim.core.timing.experiment import Backend, Experiment
 from megtrim.engines.load_and_run.timing_log import read_timing_log
-from megtrim.engines.megengine.experiment import Backend, Experiment
 from megtrim.engines.megengine.experiments import EXPERIMENTS
 from megtrim.engines.sample import SampleEngine, find_embedded_source
 from megtrim.libs.elf.layout import segments

@@ -57,7 +57,7 @@ def build(session: Session, keep: KeepSet, layout: Layout, out: Path) -> tuple[B
             spec,
             work=out / "one-more-model" / layout,
             folder=Path(folder),
-            progress=session.services.console.progress(f"building {layout}"),
+            progress=session.console.progress(f"building {layout}"),
         )
         return record, (Path(folder) / "bin" / spec.targets[0]).read_bytes()
 

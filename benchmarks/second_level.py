@@ -27,10 +27,10 @@ from megtrim.core.chain.filenames import CACHE_FILE, DROPPED_FILE
 from megtrim.core.chain.graph import PLAIN, REDUCED, verify_task
 from megtrim.core.chain.session import Session, TaskResults, binary
 from megtrim.core.config.scenarios import Scenario, all_scenarios
+from megtrim.core.own_program import find_program, name_model_file
 from megtrim.core.proof.results import VerifyResult
-from megtrim.core.trim.runs.execution import MODEL
 from megtrim.core.trim.runs.scenario_runs import cache_of
-from megtrim.engines.load_and_run.arguments import ProgramArguments, compose
+from megtrim.libs.programs.application_arguments import Places
 from megtrim.libs.util.errors import ProductFailure
 from megtrim.places.devices.device import Lease, RunDirectory
 
@@ -89,8 +89,8 @@ class Figures:
 def equal_outputs(session: Session) -> int:
     """Return how many outputs were compared; all are the same as the plain build's, or it ends."""
     count = 0
-    for scenario in all_scenarios(session.request.loaded.config):
-        outcome = session.results.done[verify_task(scenario)].result_as(VerifyResult).outcome
+    for scenario in all_scenarios(session.config):
+        outcome = session.done[verify_task(scenario)].result_as(VerifyResult).outcome
         if not outcome.outputs or not all(each.equal for each in outcome.outputs):
             msg = f"{scenario.id} is not proven: {outcome.text}"
             raise ProductFailure(msg)
@@ -100,13 +100,13 @@ def equal_outputs(session: Session) -> int:
 
 def relink_s(session: Session, artifact: str) -> float:
     """Keep one function more than those that ran, and return what building that takes."""
-    folder = session.results.done[REDUCED]
+    folder = session.done[REDUCED]
     dropped = folder.file(DROPPED_FILE.format(target=artifact)).read_text(encoding="utf-8")
-    config = session.request.loaded.config
+    config = session.config
     keep = (*config.trim.keep, dropped.split()[0])
     trim = config.trim.model_copy(update={"keep": keep})
     loaded = replace(session.request.loaded, config=config.model_copy(update={"trim": trim}))
-    done = {id_: folder for id_, folder in session.results.done.items() if id_ != REDUCED}
+    done = {id_: folder for id_, folder in session.done.items() if id_ != REDUCED}
     other = replace(
         session, request=replace(session.request, loaded=loaded), results=TaskResults(done=done)
     )
@@ -133,7 +133,8 @@ def _runner(
 ) -> Run:
     settings = scenario.settings
     directory: RunDirectory = stack.enter_context(lease.open())
-    files = {program.name: program, MODEL: session.request.path(scenario.own_model.file)}
+    model = name_model_file()
+    files = {program.name: program, model: session.request.path(scenario.own_model.file)}
     inputs = {name: session.request.path(path) for name, path in sorted(settings.inputs.items())}
     names = {name: f"input{i}{path.suffix}" for i, (name, path) in enumerate(inputs.items())}
     files |= {names[name]: path for name, path in inputs.items()}
@@ -143,16 +144,18 @@ def _runner(
         directory.put(path, name)
 
     def once(iterations: int) -> None:
-        invocation = ProgramArguments(
-            program=program.name,
-            model=MODEL,
-            # Of a flag that is given twice the last one counts.
-            arguments=(*settings.args, "--iter", str(iterations)),
-            inputs=tuple(names.items()),
+        places = Places(
+            outputs="",
             threads=settings.threads,
+            model=model,
+            inputs=names,
             algo_cache=CACHE_FILE if cache else None,
         )
-        ended = directory.run(compose(invocation), timeout_s=settings.timeout_s)
+        # Of a flag that is given twice the last one counts.
+        words = (*settings.args, "--iter", str(iterations))
+        own = find_program()
+        argv = own.compose(program.name, words, places, search=False, dumps=False)
+        ended = directory.run(argv, timeout_s=settings.timeout_s)
         if ended.rc != 0:
             msg = f"{scenario.id}: {program} ended with {ended.rc}: {ended.stderr[-2000:]}"
             raise ProductFailure(msg)
@@ -204,7 +207,7 @@ def measure(sides: Sides, *, seconds: float, rounds: int) -> Figures:
 
 
 def _largest(session: Session) -> float | None:
-    if session.request.loaded.config.engine.kind == "sample":
+    if session.config.engine.kind == "sample":
         return None
     return LARGEST_ANDROID if session.services.toolchain.api else LARGEST
 

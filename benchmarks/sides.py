@@ -62,7 +62,7 @@ def _written(folder: Path, data: Mapping[str, Any]) -> Iterator[Path]:
 
 
 def run(session: Session) -> None:
-    stages.run(tasks_up_to(Stage.VERIFY, tasks(session.request.loaded.config)), session)
+    stages.run(tasks_up_to(Stage.VERIFY, tasks(session.config)), session)
     for failure in session.results.failed.values():
         raise failure
 
@@ -70,6 +70,6 @@ def run(session: Session) -> None:
 def forget(session: Session, kept: Collection[str]) -> None:
     """Remove what a side left but the tasks in ``kept``, so that its time can be taken."""
     throwaway = replace(session, results=TaskResults())
-    for step in stages.plan(tasks(session.request.loaded.config), throwaway):
+    for step in stages.plan(tasks(session.config), throwaway):
         if step.folder and step.task not in kept:
             shutil.rmtree(session.services.store.root / step.folder)

@@ -66,7 +66,7 @@ class Row:
 
 
 def side(session: Session, name: str, kept: Path) -> Session:
-    config = session.request.loaded.config
+    config = session.config
     trim = config.trim.model_dump(include=set(OF_RECIPE), exclude_none=True) | dict(ROWS[name])
     own = {"trim": TrimConfig.model_validate(trim), "keep_set": kept, "budgets": (), "waivers": ()}
     loaded = replace(session.request.loaded, config=config.model_copy(update=own))
@@ -77,12 +77,12 @@ def measured(name: str, session: Session) -> Row:
     refused = [each for each in size_options.choices(session) if each.requested and each.why_not]
     if refused:
         return Row(name=name, note=refused[0].why_not)
-    stages.run(tasks_up_to(Stage.VERIFY, tasks(session.request.loaded.config)), session)
+    stages.run(tasks_up_to(Stage.VERIFY, tasks(session.config)), session)
     for failure in session.results.failed.values():
         return Row(name=name, note=failure.message.splitlines()[0])
     outcomes = [
-        session.results.done[verify_task(each)].result_as(VerifyResult).outcome
-        for each in all_scenarios(session.request.loaded.config)
+        session.done[verify_task(each)].result_as(VerifyResult).outcome
+        for each in all_scenarios(session.config)
     ]
     outputs = [output for outcome in outcomes for output in outcome.outputs]
     wrong = [outcome.text for outcome in outcomes if not outcome.outputs]
@@ -90,8 +90,8 @@ def measured(name: str, session: Session) -> Row:
         return Row(
             name=name, note=f"outputs differ: {wrong[0] if wrong else 'not to the last bit'}"
         )
-    target = session.request.loaded.config.artifacts[0]
-    size_bytes = session.results.done[REDUCED].result_as(ReduceResult).build.artifacts[target]
+    target = session.config.artifacts[0]
+    size_bytes = session.done[REDUCED].result_as(ReduceResult).build.artifacts[target]
     return Row(name=name, size_bytes=size_bytes, outputs=len(outputs))
 
 
@@ -125,7 +125,7 @@ def main(
             rows.append(measured(name, side(session, name, kept)))
             if not rows[0].size_bytes:
                 raise SystemExit(rows[0].note)
-    artifact = session.request.loaded.config.artifacts[0]
+    artifact = session.config.artifacts[0]
     click.echo(f"{artifact}, reduced, stripped: bytes, and of the recipe's")
     click.echo("\n".join(told(rows)))
 

@@ -26,12 +26,13 @@ from megtrim.core.chain.graph import Stage, on_demand, tasks
 from megtrim.core.cli.lazy_group import LazyGroup
 from megtrim.core.cli.main import main as command_line
 from megtrim.core.cli.options import common, trimming
+from megtrim.core.cli.session.templates import StarterModel, model_files, starter
 from megtrim.core.config.device import HOSTED_RUNNER
 from megtrim.core.config.json_schema import make_json_schema
 from megtrim.core.config.load import load_config
 from megtrim.core.config.removed import KEYS, OPTIONS, VERBS, Removed
-from megtrim.core.config.templates import StarterModel, model_files, starter
 from megtrim.core.parts import hand_in
+from megtrim.engines.megengine.engine import MegEngine
 from megtrim.hosting.caller_texts import CALLED
 from megtrim.hosting.cli.schema import make_schema, name_file
 from megtrim.hosting.cli.verbs import SCHEMAS
@@ -179,7 +180,7 @@ def _configuration() -> Iterator[str]:
 
 
 def _starter() -> Iterator[str]:
-    yield f"```yaml\n{starter('megengine', source='../MegEngine')}```\n"
+    yield f"```yaml\n{starter(MegEngine.starter, source='../MegEngine')}```\n"
     model = StarterModel(file="models/resnet50.mge", strip_info="models/resnet50.mge.json")
     for path, text in model_files([model]).items():
         yield f"`{path}`:\n"

@@ -1,12 +1,14 @@
-"""Write networks of full size and an input for them, through the engine's own dump interface.
+"""Write networks and an input for them, through the engine's own dump interface.
 
     python benchmarks/models/write_models.py --engine ENGINE
     python benchmarks/models/write_models.py --engine ENGINE --network resnet50
+    python benchmarks/models/write_models.py --engine ENGINE --network resnet-int8 --format v2
 
 Builds the plain engine (half an hour on two cores; second_level.py goes on from there with the
 same --out), links the program in writer/ with it, and runs that on the configuration's device.
-Leaves NETWORK.mge (the engine's first format, weights of noise) and data.npy in the folder that
-resnet50.yaml reads. The same engine writes the same bytes again.
+Leaves NETWORK.mge, or NETWORK.v2.mge in the engine's second format (weights of noise), and, for
+networks of full size, data.npy in the folder that resnet50.yaml reads. The same engine writes the
+same bytes again.
 """
 
 from pathlib import Path
@@ -26,12 +28,15 @@ TO = HERE / "out"
 WRITER = "write-model"
 NETWORKS = ("resnet50", "mobilenet", "squeezenet")
 """102 MB, 17 MB and 5 MB; mobilenet leaves it to the engine to fuse its operators."""
+INT8_NETWORKS = ("resnet-int8", "mobilenet-int8")
+"""Small ones, which stand in tests/data/models as well."""
+FORMATS = {"v1": ".mge", "v2": ".v2.mge"}
 INPUT = "data.npy"
 SHAPE = (1, 3, 224, 224)
 _TIMEOUT_S = 600.0
 
 
-def write_networks(session: Session, names: tuple[str, ...]) -> dict[str, bytes]:
+def write_networks(session: Session, names: tuple[str, ...], model_format: str) -> dict[str, bytes]:
     plain = stages.obtain(PLAIN, session)
     if plain is None:
         raise session.results.failed[PLAIN]
@@ -40,12 +45,13 @@ def write_networks(session: Session, names: tuple[str, ...]) -> dict[str, bytes]
     with device.reserve() as lease, lease.open() as directory:
         directory.put(binary(plain, WRITER), WRITER)
         for name in names:
-            ended = directory.run((WRITER, name, _file_of(name)), timeout_s=_TIMEOUT_S)
-            data = directory.get(_file_of(name))
+            file = name + FORMATS[model_format]
+            ended = directory.run((WRITER, name, file, model_format), timeout_s=_TIMEOUT_S)
+            data = directory.get(file)
             if ended.rc != 0 or not data:
                 msg = f"{WRITER} {name}: {ended.rc}, {len(data or b'')} bytes\n{ended.stderr}"
                 raise SystemExit(msg)
-            written[name] = data
+            written[file] = data
     return written
 
 
@@ -56,24 +62,35 @@ def write_input(path: Path) -> None:
     np.save(path, (spread / 2.0**32).astype(np.float32).reshape(SHAPE))
 
 
-def _file_of(network: str) -> str:
-    return f"{network}.mge"
-
-
 @click.command()
 @click.option("--config", type=click.Path(path_type=Path), default=HERE / "writer.yaml")
 @click.option("--engine", type=click.Path(path_type=Path))
 @click.option("--out", type=click.Path(path_type=Path), default=TO / "megtrim")
 @click.option("--to", type=click.Path(path_type=Path), default=TO, help="Folder of the models.")
-@click.option("--network", "names", type=click.Choice(NETWORKS), multiple=True, default=NETWORKS)
-def main(config: Path, engine: Path | None, out: Path, to: Path, names: tuple[str, ...]) -> None:
+@click.option(
+    "--network",
+    "names",
+    type=click.Choice(NETWORKS + INT8_NETWORKS),
+    multiple=True,
+    default=NETWORKS,
+)
+@click.option("--format", "model_format", type=click.Choice(tuple(FORMATS)), default="v1")
+def main(
+    config: Path,
+    engine: Path | None,
+    out: Path,
+    to: Path,
+    names: tuple[str, ...],
+    model_format: str,
+) -> None:
     """Build, run, write."""
     session = open_session(Options(config=config, out=out, engine=engine, jobs=None, quiet=False))
     to.mkdir(parents=True, exist_ok=True)
-    for name, data in write_networks(session, names).items():
-        (to / _file_of(name)).write_bytes(data)
+    written = write_networks(session, names, model_format)
+    for file, data in written.items():
+        (to / file).write_bytes(data)
     write_input(to / INPUT)
-    for file in (*(_file_of(name) for name in names), INPUT):
+    for file in (*written, INPUT):
         click.echo(f"{to / file}: sha256 {sha256_file(to / file)}")
 
 

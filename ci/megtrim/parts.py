@@ -11,6 +11,8 @@ PARTS = Parts(
         "link": "engines.link:LinkProject",
     },
     program="engines.load_and_run.program",
+    traces="engines.midout.marks:TRACES",
+    components="engines.components",
     experiments="engines.megengine.experiments:EXPERIMENTS",
     verbs=(
         PartVerb(name="explain", place="ship.cli.verbs:explain", after="probe"),

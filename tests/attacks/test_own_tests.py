@@ -1,5 +1,8 @@
 """Tests of a project that are not what they seem, each of them real."""
 
+import os
+import re
+import shutil
 import sys
 import time
 from dataclasses import dataclass
@@ -9,9 +12,14 @@ import pytest
 import yaml
 
 from integration.test_own_tests import CONFIG, FILES
+from megtrim.core.functions.observables import Observables
+from megtrim.core.trim.runs.suite_records import name_tests, read_reached
 from megtrim.libs.elf.layout import parse_build_id
+from megtrim.libs.elf.symbol_table import parse_table
+from megtrim.libs.util.errors import InputError
 from megtrim.libs.util.process import ProcessRunner
 from megtrim.places.compile.projects.tested import OwnTest, SuiteFolder, SuiteRun
+from support.made_programs import folded
 from support.megtrim_cli import run_megtrim
 from unit.places.compile.projects.support import write
 
@@ -51,6 +59,7 @@ def suite(tmp_path: Path, processes: ProcessRunner) -> Suite:
     folder = SuiteFolder(
         folder=tmp_path / "build",
         file=tmp_path / "build/program",
+        places=(tmp_path / "build",),
         scratch=tmp_path / "scratch",
         processes=processes,
         is_stale=True,
@@ -96,6 +105,66 @@ def test_a_link_where_the_second_file_goes(suite: Suite) -> None:
 
     assert suite.shell('test "$(cat program.rest)" = second').passed
     assert theirs.read_text(encoding="utf-8") == "theirs"
+
+
+def test_a_copy_in_a_folder_that_a_test_replaces(suite: Suite) -> None:
+    build = suite.folder.folder
+    for file in (suite.folder.file, build / "bin/program"):
+        file.parent.mkdir(exist_ok=True)
+        shutil.copy(suite.trimmed, file)
+    for name in ("program", "program.rest"):
+        (suite.outside / name).write_text("theirs", encoding="utf-8")
+    own = suite.folder.file.read_bytes()
+
+    assert suite.shell(f"mv bin gone && ln -s {suite.outside} bin").passed
+    theirs = {path.name: path.read_text("utf-8") for path in suite.outside.iterdir()}
+    assert theirs == {"program": "theirs", "program.rest": "theirs"}
+    assert suite.folder.file.read_bytes() == own
+
+
+def test_a_test_that_leaves_links_when_it_traps(suite: Suite) -> None:
+    theirs = suite.outside / "theirs"
+    theirs.write_text("theirs", encoding="utf-8")
+    leaves = f"mkdir -p a/b && echo > a/b/c && ln -s {theirs} a/b/d && ln -s {suite.outside} e"
+
+    assert suite.shell(f"{leaves} && ./program now").trapped
+    assert [path.name for path in suite.folder.folder.rglob("*")] == ["program"]
+    assert theirs.read_text(encoding="utf-8") == "theirs"
+    assert suite.shell(leaves).passed
+    assert (suite.folder.folder / "a/b/c").exists()
+
+
+@pytest.mark.parametrize(
+    ("forged", "said"),
+    [
+        (b"../../x\n", "record of area: begins with b'../../x"),
+        (b"", ""),
+        (None, "expected a record of functions"),
+    ],
+)
+def test_a_test_that_forges_what_it_reaches(
+    tmp_path: Path, forged: bytes | None, said: str
+) -> None:
+    record = tmp_path / "functions.bin"
+    record.write_bytes(forged or b"")
+    if forged is None:
+        os.truncate(record, 2**40)
+    table = parse_table(folded(), source="made")
+    observed = Observables(link_sha256="0" * 64, groups=())
+
+    if not said:
+        assert read_reached(record, table, observed, source="area") is None
+        return
+    with pytest.raises(InputError, match=re.escape(said)):
+        read_reached(record, table, observed, source="area")
+
+
+def test_a_name_of_a_test_that_leads_out_of_the_keep_set() -> None:
+    names = ("../../x", "x\ny", "x y", "x/y", "/etc/passwd", "..")
+    found = [*name_tests(OwnTest(name=name, argv=("true",)) for name in names)]
+
+    assert len({*found}) == len(names)
+    assert all(re.fullmatch(r"[a-z0-9][a-z0-9.-]*@tests", each) for each in found)
 
 
 def test_a_test_that_goes_on_in_the_background(suite: Suite) -> None:

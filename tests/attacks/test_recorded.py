@@ -1,5 +1,6 @@
 """Attempts on builds by a project's own commands, with a real compiler."""
 
+import json
 import os
 import signal
 import threading
@@ -204,6 +205,22 @@ def test_a_link_that_writes_elsewhere(team: Team) -> None:
 
     assert found.startswith(f"the build links p in {team.outside}/p, outside of the copy")
     assert (team.outside / "p").is_file()
+
+
+def test_a_link_that_writes_to_its_home(team: Team) -> None:
+    assert team.build("gcc main.c lib.c -o $HOME/p\n") == ""
+
+
+def test_a_compiler_that_is_led_to_the_wrappers(team: Team) -> None:
+    found = team.build("gcc -B$(dirname $(command -v gcc)) main.c lib.c -o p\n")
+
+    record = team.work / "wrappers/calls.jsonl"
+    noted = record.read_text(encoding="utf-8")
+    (call,) = [json.loads(line) for line in noted.splitlines()]
+    assert (found, call["role"]) == ("", "compiler")
+    spec = team.spec(team.script(""))
+    team.builder.expect_linkable(spec, ("p",), work=team.work, folder=team.folder)
+    assert record.read_text(encoding="utf-8") == noted
 
 
 def test_a_command_that_changes_the_source(team: Team) -> None:

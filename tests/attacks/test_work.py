@@ -23,7 +23,7 @@ from megtrim.core.verdict.model import parse_verdict, to_json
 from megtrim.libs.util.errors import InputError
 from megtrim.libs.util.process import ProcessRunner
 from megtrim.places.devices.local import Local, open_measuring_file
-from megtrim.times.counts.stage import find_timer
+from megtrim.times.counts.stage import start_timed
 from megtrim.times.counts.use import (
     LARGEST_BYTES,
     LONGEST_PEAK,
@@ -152,7 +152,7 @@ def native(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def find_peak(folder: Path, program: Path, way: str, amount: int = MEMORY) -> int:
     device = Local("here", ProcessRunner(os.environ), folder / "runs")
     with open_measuring_file(folder) as written:
-        timed = device.start_by(find_timer(device), "-o", str(written.path), "-f", "%M")
+        timed = start_timed(device, written)
         with timed.reserve() as lease, lease.open() as directory:
             directory.put(program, "program")
             assert directory.run(["program", way, str(amount)], timeout_s=60).rc == 0

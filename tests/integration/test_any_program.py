@@ -1,17 +1,25 @@
 """A project that no one here wrote: zlib-ng, in a program of ten lines, trimmed by commands.
 
-One plain build serves both levels.
+A second program calls any of its functions, so that what was left out can be called. One plain
+build serves both levels.
 """
 
 import json
 import re
+import signal
 from pathlib import Path
 
 import pytest
 import yaml
 
 from integration.sample_builds import run
+from megtrim.core import stages
 from megtrim.core.build_spec import REST_SUFFIX
+from megtrim.core.chain.graph import PLAIN
+from megtrim.core.checks.invocation import Options
+from megtrim.core.cli.size.why import TrimResults, explain_left_out, open_trim
+from megtrim.core.functions.linker_script import not_kept
+from megtrim.core.proof.trap_diagnosis import SymbolizingLink, named_program
 from support.crates import Crate, copy_part
 from support.megtrim_cli import run_megtrim
 
@@ -25,13 +33,14 @@ ZLIB_NG = Crate(
 """The sha256 stood in the registry's index, as its client read it, on 2026-11-29."""
 LISTS = """\
 cmake_minimum_required(VERSION 3.15)
-project(pack C)
-add_executable(pack pack.c)
-target_include_directories(pack PRIVATE ${MEGTRIM_ENGINE_INCLUDE} ${MEGTRIM_ENGINE_BUILD})
-target_compile_options(pack PRIVATE ${MEGTRIM_ENGINE_COMPILE_OPTIONS})
-target_link_libraries(pack PRIVATE ${MEGTRIM_ENGINE_LIBRARIES})
-target_link_options(pack PRIVATE ${MEGTRIM_ENGINE_LINK_OPTIONS})
+project(NAME C)
+add_executable(NAME NAME.c)
+target_include_directories(NAME PRIVATE ${MEGTRIM_ENGINE_INCLUDE} ${MEGTRIM_ENGINE_BUILD})
+target_compile_options(NAME PRIVATE ${MEGTRIM_ENGINE_COMPILE_OPTIONS})
+target_link_libraries(NAME PRIVATE ${MEGTRIM_ENGINE_LIBRARIES})
+target_link_options(NAME PRIVATE ${MEGTRIM_ENGINE_LINK_OPTIONS})
 """
+USES = Path(__file__).with_name("probes") / "zlib_uses.c"
 PROGRAM = """\
 #include <stdio.h>
 #include <stdlib.h>
@@ -64,7 +73,7 @@ CONFIG = {
         "cmake": {"BUILD_TESTING": False, "BUILD_SHARED_LIBS": False},
     },
     "toolchain": {"kind": "host"},
-    "applications": [{"name": "pack", "source": "pack"}],
+    "applications": [{"name": "pack", "source": "pack"}, {"name": "uses", "source": "uses"}],
     "scenarios": [
         {"name": "binary", "program": "pack", "stdin": "text.txt"},
         {
@@ -81,19 +90,25 @@ CONFIG = {
             "status": 3,
             "vary": ["[0-9]+:"],
         },
+        {"name": "usual", "program": "uses", "args": ["usual"]},
     ],
 }
+TRAPS = (128 + signal.SIGILL, 128 + signal.SIGTRAP)
 LARGEST_SHARES = {"function": 0.5, "deferred": 0.55}
-WORDS = re.compile(r"\b(models?|regions?|MegEngine|midout|load_and_run)\b", re.IGNORECASE)
+MOST_WITHOUT = 5
+"""Uses of functions that the usual run needs as well, or that need no function that is left out."""
+WORDS = re.compile(r"\b(engines?|models?|regions?|MegEngine|midout|load_and_run)\b", re.IGNORECASE)
 
 
 @pytest.fixture(scope="module")
 def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("any-program")
     copy_part(ZLIB_NG.fetch() / "src/zlib-ng", folder / "zlib-ng")
-    (folder / "pack").mkdir()
-    (folder / "pack/CMakeLists.txt").write_text(LISTS, encoding="utf-8")
-    (folder / "pack/pack.c").write_text(PROGRAM, encoding="utf-8")
+    for name, text in (("pack", PROGRAM), ("uses", USES.read_text(encoding="utf-8"))):
+        (folder / name).mkdir()
+        lists = LISTS.replace("NAME", name)
+        (folder / name / "CMakeLists.txt").write_text(lists, encoding="utf-8")
+        (folder / name / f"{name}.c").write_text(text, encoding="utf-8")
     lines = (f"line {number} of {number * number}\n" for number in range(5000))
     (folder / "text.txt").write_text("".join(lines), encoding="utf-8")
     return folder
@@ -101,7 +116,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def trim(project: Path, level: str) -> tuple[str, Path]:
     """Return what was printed, and the program."""
-    config = CONFIG | {"trim": {"level": level}}
+    config = CONFIG | {"trim": {"level": level}, "memory": {"max": "64 MiB"}}
     (project / "megtrim.yaml").write_text(yaml.safe_dump(config), encoding="utf-8")
     ended = run_megtrim("trim", "--accept", cwd=project)
     assert ended.rc == 0, ended.stdout + ended.stderr
@@ -116,11 +131,14 @@ def test_a_program_of_anyone_is_trimmed(project: Path, level: str) -> None:
 
     assert verdict["verdict"] == "pass"
     statuses = {each["id"]: each["status"] for each in verdict["scenarios"]}
-    assert statuses == dict.fromkeys(("binary@any", "file@any", "wrong@any"), "pass")
+    scenarios = ("binary@any", "file@any", "wrong@any", "usual@any")
+    assert statuses == dict.fromkeys(scenarios, "pass")
     outputs = {
         each["id"]: [row["name"] for row in each["outputs"]] for each in verdict["scenarios"]
     }
     assert outputs["file@any"] == ["made/packed"]
+    peaks = {check["id"]: check["status"] for check in verdict["checks"] if check["kind"] == "size"}
+    assert peaks == {f"size:{each}/reduced peak memory": "pass" for each in scenarios}
     plain, trimmed = (size["size_bytes"] for size in verdict["artifacts"][0]["sizes"])
     assert trimmed < LARGEST_SHARES[level] * plain
     # What no scenario does is lost by one level, and kept by the other in a second file.
@@ -140,4 +158,73 @@ def expect_words(said: str, final: Path) -> None:
     page = (final / "index.html").read_text(encoding="utf-8")
     shown = re.sub(r"<(script|style)[^>]*>.*?</\1>|role=\"region\"", "", page, flags=re.DOTALL)
     for text in (said, shown, (final / "report.md").read_text(encoding="utf-8")):
-        assert WORDS.findall(text.replace("CPU model", "")) == []
+        expect_no_words(text)
+
+
+def expect_no_words(said: str) -> None:
+    kept = re.sub(r"CPU model|engine\.[a-z]+", "", said)  # a device's fact, and keys of the file
+    assert WORDS.findall(kept) == []
+
+
+def test_each_use_of_what_was_left_out_ends_in_a_named_trap(project: Path) -> None:
+    """None goes on in silence: each ends at a function that is named, and ``explain`` knows it."""
+    _, pack = trim(project, "function")
+    shipped = pack.with_name("uses")
+    finished = open_trim(make_options(project))
+    plain = finished.session.done[PLAIN].file("bin/uses")
+    named = named_program("uses", stages.able(finished.session))
+    assert named is not None
+
+    ended = {use: run_use(use, plain, shipped) for use in run(str(plain)).stdout.split()}
+    trapped = [use for use, how in ended.items() if how == "trap"]
+    others = {use: how for use, how in ended.items() if how != "trap"}
+    assert {*others.values()} <= {"equal"}
+    assert len(others) <= MOST_WITHOUT
+    assert len(trapped) >= 40
+    explained = {use: explain_trap(use, named, finished) for use in trapped}
+    assert explained == {use: (use, "left out") for use in trapped}
+    lacking = trapped[0]
+    for words, status, shown in (
+        (("explain", lacking), 0, f"{lacking} in uses\n  kept: no\n"),
+        (("explain", "nothing"), 2, "and the build has none either"),
+        (("explain", "usual@any"), 0, "functions: "),
+        (("probe", "uses", "--", lacking), 1, f"the function {lacking} is not kept"),
+        (("size", "prices"), 0, "scenario "),
+    ):
+        said = run_megtrim(*words, cwd=project)
+        text = said.stdout + said.stderr
+        assert (said.rc, shown in text) == (status, True), text
+        expect_no_words(text)
+
+    _, pack = trim(project, "deferred")
+    with_rest = {use: run_use(use, plain, pack.with_name("uses")) for use in ended}
+    assert with_rest == dict.fromkeys(ended, "equal")
+
+
+def make_options(project: Path) -> Options:
+    return Options(
+        config=project / "megtrim.yaml",
+        out=project / "megtrim-out",
+        engine=None,
+        jobs=None,
+        quiet=True,
+    )
+
+
+def run_use(use: str, plain: Path, trimmed: Path) -> str:
+    before = run(str(plain), use)
+    after = run(str(trimmed), use)
+    assert before.ok
+    if (after.rc, after.stdout, after.stderr) == (0, before.stdout, before.stderr):
+        return "equal"
+    if after.rc in TRAPS and after.stdout == "":
+        return "trap"
+    return f"{after.rc}: {after.stdout}{after.stderr}"
+
+
+def explain_trap(use: str, named: SymbolizingLink, finished: TrimResults) -> tuple[str, str]:
+    """Return the function that this use lacks, and what is said of it."""
+    function = not_kept(run(str(named.program), use).stderr, named.dropped)
+    assert function is not None
+    found = explain_left_out(function, "uses", finished)
+    return function, found["state"] if found else ""

@@ -266,7 +266,7 @@ def test_an_engine_that_does_not_compile(team: Team) -> None:
     source.write_text(f"{source.read_text('utf-8')}\nint broken( {{\n", encoding="utf-8")
 
     again = _seen_again(team, team.trim(), "build:build/plain")
-    assert "the engine does not compile" in again.stderr
+    assert "the source does not compile" in again.stderr
     assert "pooling.cpp" in again.stderr
 
 

@@ -13,8 +13,18 @@ from megtrim.libs.util.errors import InputError
 from megtrim.libs.util.process import ProcessRunner
 from megtrim.places.devices.counting import CountingEmulator
 from megtrim.places.devices.device import DeviceSpec
+from megtrim.places.devices.local import Local, open_measuring_file
+from megtrim.times.counts.stage import start_timed
 from megtrim.times.counts.system_calls import list_numbers
-from megtrim.times.counts.use import LARGEST_BYTES, Blocks, find_code, name_functions, parse_blocks
+from megtrim.times.counts.use import (
+    LARGEST_BYTES,
+    LONGEST_PEAK,
+    Blocks,
+    find_code,
+    name_functions,
+    parse_blocks,
+    parse_peak,
+)
 
 ARM = """\
 .globl _start, kernel
@@ -163,3 +173,15 @@ def test_calls_have_the_numbers_of_the_system(tmp_path: Path, machine: str) -> N
     assert {name: int(number) for name, number in found}.items() <= {
         (name, number) for number, name in known.items()
     }
+
+
+@pytest.mark.parametrize("status", [0, 3, 255])
+def test_the_peak_of_a_program_that_ends_with_any_status(tmp_path: Path, status: int) -> None:
+    program = tmp_path / "program"
+    program.write_text(f"#!/bin/sh\nexit {status}\n", encoding="utf-8")
+    device = Local("here", ProcessRunner(os.environ), tmp_path / "runs")
+    with open_measuring_file(tmp_path) as written:
+        with start_timed(device, written).reserve() as lease, lease.open() as directory:
+            directory.put(program, "program")
+            assert directory.run(["program"], timeout_s=60).rc == status
+        assert parse_peak(written.take(LONGEST_PEAK)) > 0

@@ -13,13 +13,14 @@ import pytest
 import yaml
 
 from integration.conftest import MakeProject
+from megtrim.core.cli.session.templates import StarterModel, model_files, starter
 from megtrim.core.config.load import load_config
 from megtrim.core.config.scenarios import all_scenarios
-from megtrim.core.config.templates import StarterModel, model_files, starter
 from megtrim.core.keep.keepset import KeepSet, build_keep_set
 from megtrim.core.keep.keepset_files import dump_folder, read_folder
 from megtrim.core.keep.region import Region
 from megtrim.engines.models.operators import OperatorInfo, merge
+from megtrim.engines.sample import SampleEngine
 from megtrim.hosting.caller_texts import Callers, Kit, workflows
 from megtrim.libs.util.process import Command, CompletedCommand, ProcessRunner
 from support.megtrim_cli import read_verdict
@@ -76,7 +77,7 @@ def keep_set(team: Team) -> KeepSet:
 
 
 def files(team: Team) -> dict[str, str]:
-    texts = {"megtrim.yaml": starter("sample"), **CALLERS}
+    texts = {"megtrim.yaml": starter(SampleEngine.starter), **CALLERS}
     for name, model in team.items():
         file, default = model_files([StarterModel(file=f"models/{name}.mge")]).items()
         texts |= {f"models/{name}.mge": name, file[0]: file[1]}

@@ -20,10 +20,12 @@ enable_testing()
 add_library(static STATIC shapes.c)
 add_executable(draw main.c)
 target_link_libraries(draw static)
+add_library(side SHARED side.c)
+set_target_properties(side PROPERTIES LIBRARY_OUTPUT_DIRECTORY lib)
 add_executable(alone test.c)
-target_link_libraries(alone static)
+target_link_libraries(alone static side)
 add_test(NAME square COMMAND sh -c "test `$<TARGET_FILE:draw> square` = 9")
-add_test(NAME circle.3+ COMMAND sh -c "test `$<TARGET_FILE:draw> circle` = 27")
+add_test(NAME circle.3+ COMMAND sh -c "test `$<TARGET_FILE:draw> circle 2>&1` = 27")
 add_test(NAME wrong COMMAND draw nothing)
 add_test(NAME linked COMMAND alone)
 add_test(NAME broken COMMAND false)
@@ -39,8 +41,10 @@ int main(int argc, char **argv) {
 """,
     "test.c": """\
 int area(const char *name, int side);
-int main(void) { return area("square", 3) != 9; }
+int side(void);
+int main(void) { return area("square", side()) != 9; }
 """,
+    "side.c": "int side(void) { return 3; }\n",
     "shapes.c": """\
 #include <string.h>
 static __attribute__((noinline)) int square(int side) { return side * side; }
@@ -51,6 +55,16 @@ int area(const char *name, int side) {
 }
 """,
 }
+MAKEFILE = """\
+all: bin/draw staged/draw
+obj/draw: main.c shapes.c
+\tmkdir -p obj && $(CC) -O1 main.c shapes.c -o obj/draw
+bin/draw: obj/draw
+\tmkdir -p bin && cp obj/draw bin/draw
+staged/draw: obj/draw
+\tmkdir -p staged && strip -o staged/draw obj/draw
+"""
+"""No test starts the file that is linked."""
 CONFIG = {
     "version": 1,
     "engine": {"kind": "cmake", "source": "source", "target": "draw"},
@@ -85,7 +99,10 @@ def test_each_test_passes_with_the_second_file_and_traps_without_it(folder: Path
     assert check["text"] == (
         "2 of 3 tests load draw: with the companion file 2 pass; without it 1 pass, 1 trap"
     )
-    assert check["detail"] == "these do not load draw, and do not count: linked"
+    assert check["detail"] == (
+        "circle.3+: it trapped: the function circle is not kept\n"
+        "these do not load draw, and do not count: linked"
+    )
 
 
 def test_what_a_test_needs_traps_in_a_program_without_it(folder: Path) -> None:
@@ -95,6 +112,16 @@ def test_what_a_test_needs_traps_in_a_program_without_it(folder: Path) -> None:
     assert check["text"] == "2 of 3 tests load draw: 1 pass, 1 trap"
 
 
+def test_what_the_tests_reach_is_kept(folder: Path) -> None:
+    rc, check = trim(folder, "function", keep=True)
+
+    assert (rc, check["status"]) == (0, "pass")
+    assert check["text"] == "2 of 3 tests load draw: 2 pass"
+    kept = run_megtrim("explain", "circle", cwd=folder)
+    assert "circle.3@tests" in kept.stdout
+    assert "square@any" not in kept.stdout
+
+
 def test_a_suite_that_links_the_library_shows_nothing(folder: Path) -> None:
     _, check = trim(folder, "function", commands=[["./alone"]])
 
@@ -102,6 +129,33 @@ def test_a_suite_that_links_the_library_shows_nothing(folder: Path) -> None:
     assert check["text"] == (
         "none of 1 test that pass with the plain file load draw, so they show nothing of it"
     )
+
+
+def test_tests_that_start_copies_count(tmp_path: Path) -> None:
+    write(tmp_path / "source", {**FILES, "Makefile": MAKEFILE})
+    quiet = ["sh", "-c", "test `bin/draw circle 2> /dev/null` = 27"]
+    config = CONFIG | {
+        "engine": {
+            "kind": "link",
+            "source": "source",
+            "target": "draw",
+            "build": [["make", "CC=gcc"]],
+        },
+        "trim": {"level": "function"},
+        "tests": {"commands": [["bin/draw", "square"], ["staged/draw", "square"], quiet]},
+    }
+    del config["toolchain"]
+    (tmp_path / "megtrim.yaml").write_text(yaml.safe_dump(config), encoding="utf-8")
+    ended = run_megtrim("trim", "--accept", cwd=tmp_path)
+
+    assert ended.rc == 0, ended.stderr
+    text = (tmp_path / "megtrim-out/final/verdict.json").read_text(encoding="utf-8")
+    (check,) = [each for each in json.loads(text)["checks"] if each["kind"] == "tests"]
+    assert check["text"] == "3 of 3 tests load draw: 2 pass, 1 trap"
+    assert check["detail"].endswith(": it trapped: the function circle is not kept")
+    places = (tmp_path / "megtrim-out/work").rglob("draw")
+    sizes = {path.parent.name: path.stat().st_size for path in places if path.is_file()}
+    assert sizes["bin"] == sizes["obj"] > sizes["staged"] > 0
 
 
 def test_a_test_that_ends_otherwise_is_a_failure(folder: Path) -> None:

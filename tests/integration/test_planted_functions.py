@@ -78,7 +78,7 @@ class Shop:
             committed=committed,
         )
         session = open_session(options)
-        config = session.request.config
+        config = session.config
         stages.run(tasks_up_to(Stage.VERIFY, tasks(config, committed=committed)), session)
         return session
 
@@ -90,9 +90,9 @@ class Shop:
 
 def reported(session: Session) -> str:
     results = [
-        session.results.done[id_].result_as(VerifyResult)
-        for each in all_scenarios(session.request.config)
-        if (id_ := verify_task(each)) in session.results.done
+        session.done[id_].result_as(VerifyResult)
+        for each in all_scenarios(session.config)
+        if (id_ := verify_task(each)) in session.done
     ]
     wrong = [result.outcome.text for result in results if result.exit_code != 0]
     return "\n".join([*(str(failure) for failure in session.results.failed.values()), *wrong])
@@ -124,7 +124,7 @@ def test_nothing_is_reported_where_nothing_is_planted(shop: Shop) -> None:
 
 
 def _needed(session: Session, kept: frozenset[str]) -> list[tuple[str, ...]]:
-    links = session.results.done[LINKED]
+    links = session.done[LINKED]
     table = read_table(links.file(locate_unstripped(Link.UNFOLDED, TARGET)))
     observed = read_observables(links.file(observables(TARGET)))
     possible = kept & {*linker_script.droppable(table, (), observed)}
@@ -168,9 +168,9 @@ def test_a_needed_function_that_is_not_on_the_list_is_found(shop: Shop) -> None:
 
 
 def _stays(group: tuple[str, ...], session: Session) -> bool:
-    if REDUCED not in session.results.done:
+    if REDUCED not in session.done:
         return False
-    dropped = session.results.done[REDUCED].file(DROPPED_FILE.format(target=TARGET))
+    dropped = session.done[REDUCED].file(DROPPED_FILE.format(target=TARGET))
     return {*group}.isdisjoint(dropped.read_text(encoding="utf-8").splitlines())
 
 

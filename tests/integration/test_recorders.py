@@ -28,12 +28,10 @@ def recorded(project: Project, *, kind: str = "") -> tuple[Session, list[Path]]:
     session = open_session(options)
     for device in session.services.devices.values() if kind else ():
         cast("Local", device).kind = kind
-    config = session.request.config
+    config = session.config
     stages.run(tasks_up_to(Stage.FUNCTIONS, tasks(config)), session)
     scenarios = all_scenarios(config)
-    return session, [
-        session.results.done[functions_task(e)].file("functions.txt") for e in scenarios
-    ]
+    return session, [session.done[functions_task(e)].file("functions.txt") for e in scenarios]
 
 
 @pytest.fixture(params=KINDS[:3])
@@ -61,7 +59,7 @@ def test_a_log_and_probes_give_the_same_bytes(project: Project) -> None:
         project.change(devices=[here])
         _, native = recorded(project)
         assert [each.read_bytes() for each in native] == bytes_logged
-    links = session.results.done[LINKED]
+    links = session.done[LINKED]
     observables = read_observables(links.file(linking.observables(TARGET)))
     table = read_table(links.file(linking.locate_unstripped(Link.UNFOLDED, TARGET)))
     assert {*linker_script.droppable(table, (), observables)} <= observables.names

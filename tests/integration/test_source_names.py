@@ -144,10 +144,10 @@ def test_cmake_names_an_option_that_no_file_reads(tmp_path: Path) -> None:
 
     for _ in range(2):
         build("READ", "ALSO_READ", "CMAKE_MADE_UP")
-        with pytest.raises(InputError, match=r"^a:1: RAED: the engine does not use this CMake opt"):
+        with pytest.raises(InputError, match=r"^a:1: RAED: the source does not use this CMake opt"):
             build("READ", "RAED")
     write(source, {"more.cmake": ""})
-    with pytest.raises(InputError, match=r"^a:1: ALSO_READ: the engine does not use"):
+    with pytest.raises(InputError, match=r"^a:1: ALSO_READ: the source does not use"):
         build("READ", "ALSO_READ")
 
 

@@ -10,7 +10,8 @@ from statistics import median
 import pytest
 
 from integration import sample_builds
-from megtrim.core.timing.catalogue import BASELINE
+from megtrim.core.timing.catalogue import BASELINE, find_experiments
+from megtrim.core.timing.experiment import Backend
 from megtrim.core.timing.spec import (
     FEWEST_ROUNDS,
     SEARCH_ROUNDS,
@@ -20,8 +21,6 @@ from megtrim.core.timing.spec import (
     TimeStage,
 )
 from megtrim.core.timing.times import Answer, RatioResult
-from megtrim.engines.megengine.experiment import Backend
-from megtrim.engines.megengine.experiments import find_experiments
 from megtrim.engines.sample import SampleEngine, find_embedded_source
 from megtrim.libs.util.process import Command, ProcessRunner
 from megtrim.places.devices.local import Local

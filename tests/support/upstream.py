@@ -155,10 +155,6 @@ def _generation(generator: Generator, folder: Path) -> str:
     return f'"{generator.generation}": {{\n' + ",\n".join(lines) + "\n}"
 
 
-if __name__ == "__main__":
-    _write(Path(os.environ["MEGTRIM_ENGINE"]), ProcessRunner(os.environ))
-
-
 _DEFINE = re.compile(r"#\s*define\s+(\w+)(\(.*?\))?(?:\s+(.*))?", re.DOTALL)
 _REGION = re.compile(r"template\s*<\s*>\s*struct\s+(Region<[^;{]*>)\s*(?:;|\{([^}]*)\};)")
 _OPERATOR = re.compile(
@@ -319,3 +315,7 @@ def _model(name: str) -> str:
 
 
 CASES = _cases()
+
+
+if __name__ == "__main__":
+    _write(Path(os.environ["MEGTRIM_ENGINE"]), ProcessRunner(os.environ))

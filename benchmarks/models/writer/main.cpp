@@ -1,13 +1,16 @@
 // write-model NETWORK MODEL [v1|v2]
 //
-// Writes a network of full size (float32, input "data" of 1 x 3 x 224 x 224, 1000 outputs) through
-// the engine's own dump interface. Weights are noise of a fixed seed: the same engine writes the
+// Writes a network through the engine's own dump interface, and MODEL.json, the list of its
+// operators that the engine's Python package writes beside a dump. Most are of full size (float32,
+// input "data" of 1 x 3 x 224 x 224, 1000 outputs); those of int8 are small. Weights are noise of a fixed seed: the same engine writes the
 // same bytes again. The outputs mean nothing, but they depend on every layer.
 #include <cstdio>
 #include <string>
 
+#include "int8_networks.h"
 #include "megbrain/serialization/serializer.h"
 #include "network.h"
+#include "operators.h"
 
 namespace {
 
@@ -107,7 +110,11 @@ struct Named {
 };
 
 constexpr Named kNetworks[] = {
-        {"resnet50", resnet50}, {"mobilenet", mobilenet}, {"squeezenet", squeezenet}};
+        {"resnet50", resnet50},
+        {"mobilenet", mobilenet},
+        {"squeezenet", squeezenet},
+        {"resnet-int8", resnet_int8},
+        {"mobilenet-int8", mobilenet_int8}};
 
 const Named* find(const std::string& name) {
     for (const Named& each : kNetworks)
@@ -122,7 +129,10 @@ int main(int argc, char** argv) {
     const Named* named = argc > 2 ? find(argv[1]) : nullptr;
     const std::string format = argc == 4 ? argv[3] : "v1";
     if (named == nullptr || argc > 4 || (format != "v1" && format != "v2")) {
-        std::fputs("write-model resnet50|mobilenet|squeezenet MODEL [v1|v2]\n", stderr);
+        std::fputs("write-model NETWORK MODEL [v1|v2], where NETWORK is one of:", stderr);
+        for (const Named& each : kNetworks)
+            std::fprintf(stderr, " %s", each.name);
+        std::fputc('\n', stderr);
         return 2;
     }
     using Format = serialization::GraphDumpFormat;
@@ -132,6 +142,8 @@ int main(int argc, char** argv) {
             serialization::OutputFile::make_fs(argv[2]),
             format == "v2" ? Format::FLATBUFFERS_V2 : Format::FLATBUFFERS);
     const auto written = dumper->dump({output});
+    if (!write_operators(std::string(argv[2]) + ".json", output, written.content_hash))
+        return 1;
     std::printf("%zu operators, %zu bytes\n", written.nr_opr, written.tot_bytes);
     return 0;
 }

@@ -39,14 +39,14 @@ private:
     std::uint64_t m_state = 0;
 };
 
-// A float32 network with an input of 1 x 3 x 224 x 224.
+// A network with an input of 1 x 3 x 224 x 224. Its layers are float32; int8_networks.h has others.
 class Network {
 public:
     Network() : m_node(mgb::CompNode::load("xpux")), m_graph(mgb::ComputingGraph::make()) {}
 
-    SymbolVar input(const char* name) {
+    SymbolVar input(const char* name, std::size_t side = kSide) {
         const auto value = std::make_shared<mgb::HostTensorND>(
-                m_node, TensorShape{1, 3, kSide, kSide}, mgb::dtype::Float32());
+                m_node, TensorShape{1, 3, side, side}, mgb::dtype::Float32());
         // Unused memory must not get into the file.
         std::memset(value->raw_ptr(), 0, value->layout().span().dist_byte());
         return opr::Host2DeviceCopy::make(*m_graph, value, {name});
@@ -103,7 +103,7 @@ public:
         return opr::Elemwise::make({product, bias}, opr::Elemwise::Mode::ADD);
     }
 
-private:
+    // What a convolution needs so that its output has the size of its input, divided by `stride`.
     template <typename Param>
     static Param same(std::size_t size, std::size_t stride) {
         Param param;
@@ -115,6 +115,15 @@ private:
     // Of weights that keep the magnitude of what goes through them, by the summands of a number.
     static float range(std::size_t summands) { return std::sqrt(6.0f / summands); }
 
+    float next_noise() { return m_noise.next(); }
+
+    mgb::CompNode node() const { return m_node; }
+
+    SymbolVar constant(const mgb::HostTensorND& value) {
+        return opr::SharedDeviceTensor::make(*m_graph, value);
+    }
+
+private:
     SymbolVar biased_relu(SymbolVar image, std::size_t channels) {
         using Mode = opr::Elemwise::Mode;
         const SymbolVar bias = weight({1, channels, 1, 1}, kBias);
@@ -126,7 +135,7 @@ private:
         float* numbers = value.ptr<float>();
         for (std::size_t i = 0; i < shape.total_nr_elems(); ++i)
             numbers[i] = range * m_noise.next();
-        return opr::SharedDeviceTensor::make(*m_graph, value);
+        return constant(value);
     }
 
     mgb::CompNode m_node;

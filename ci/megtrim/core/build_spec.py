@@ -56,6 +56,8 @@ class StubForm(StrEnum):
     """It traps with an instruction of its own, which is its crash id."""
     REPORTING = "reporting"
     """It prints its number before it traps."""
+    NAMED = "named"
+    """It carries its name, and traps until it is led to what shall read that."""
 
 
 class Switch(StrEnum):

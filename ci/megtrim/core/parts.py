@@ -27,8 +27,12 @@ class Parts:
     """By kind: the class that opens a tree."""
     program: str = ""
     """A module: composes the command line of an engine's own program, and reads its outputs."""
+    traces: str = ""
+    """What programs of engines with marks leave of their regions, and how it is read."""
+    components: str = ""
+    """A module: which component of an engine, or of what it links, bytes are of."""
     experiments: str = ""
-    """Experiments in their order: each has a name, and says whether it searches."""
+    """Experiments in their order."""
     verbs: tuple[PartVerb, ...] = ()
     stages: Mapping[str, str] = field(default_factory=dict)
     """By stage: the module of it."""

@@ -21,9 +21,8 @@ from megtrim.core.config.model import EngineConfig
 from megtrim.core.keep.marks import RegionMarks
 from megtrim.core.keep.operators import OperatorCode, OperatorNeeds
 from megtrim.core.model_facts import ModelFacts, UnknownFormat
+from megtrim.core.own_program import ProgramFlags
 from megtrim.core.parts import find_parts, load
-from megtrim.libs.programs.application_arguments import Places
-from megtrim.libs.programs.arrays import Tensor
 from megtrim.libs.util.errors import InputError
 from megtrim.libs.util.input_files import open_plain_file
 from megtrim.libs.util.process import ProcessRunner
@@ -62,39 +61,6 @@ class ModelReader(Protocol):
         """Take name, file and operator JSON of each; return what they need, and warnings."""
 
 
-class OwnProgram(Protocol):
-    """An engine's program that runs models by itself."""
-
-    def compose(
-        self,
-        program: str,
-        arguments: Sequence[str],
-        places: Places,
-        *,
-        search: bool,
-        dumps: bool,
-    ) -> tuple[str, ...]:
-        """``search``: for algorithms; ``dumps``: write the outputs."""
-
-    def parse_dump(self, data: bytes, *, name: str, source: str) -> Tensor:
-        """Raises InputError for a damaged file."""
-
-
-class FlagDialect(Protocol):
-    """The flags of the program of a tree."""
-
-    @property
-    def input_suffixes(self) -> tuple[str, ...]:
-        """Of files that it takes as inputs."""
-
-    @property
-    def needs_inputs(self) -> bool:
-        """Whether the program runs no model without a file for each input."""
-
-    def check(self, arguments: Sequence[str], *, source: str) -> None:
-        """``source`` is the place of the arguments (``megtrim.yaml:12``)."""
-
-
 class Project(Protocol):
     """An opened tree; the class itself is its kind, and answers what needs no tree."""
 
@@ -115,6 +81,9 @@ class Project(Protocol):
     marks: RegionMarks | None = None
     """None: its code is not marked with regions."""
 
+    starter: str = ""
+    """The section ``engine`` of a starter file, with a place for the line of its ``source``."""
+    starter_toolchain: str = "auto"
     own_options: Mapping[str, str] = {}
     """CMake options that megtrim sets, and what to write in their place."""
 
@@ -175,7 +144,7 @@ class Project(Protocol):
         return ""
 
     @property
-    def flags(self) -> FlagDialect | None:
+    def flags(self) -> ProgramFlags | None:
         """None: it has no program of its own that runs models."""
         return None
 
@@ -186,11 +155,6 @@ class Project(Protocol):
 
 def find_kind(kind: str) -> type[Project]:
     found: type[Project] = load(find_parts().engines.get(kind, ""), f"engines of kind {kind}")
-    return found
-
-
-def find_program() -> OwnProgram:
-    found: OwnProgram = load(find_parts().program, "programs that run models by themselves")
     return found
 
 

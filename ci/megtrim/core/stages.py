@@ -116,7 +116,7 @@ def run(tasks: Sequence[Task], session: Session) -> tuple[int, list[int]]:
     if kept:
         others = f" and {len(kept) - _SHOWN:,} more" if len(kept) > _SHOWN else ""
         names = f"{', '.join(kept[:_SHOWN])}{others}"
-        session.services.console.say(f"  ok    {count(len(kept), 'result')} up to date: {names}")
+        session.console.say(f"  ok    {count(len(kept), 'result')} up to date: {names}")
     return ran, codes
 
 
@@ -127,22 +127,22 @@ def able(session: Session) -> Session:
 
 def obtain(task_id: str, session: Session) -> StageFolder | None:
     """For results that only some runs need. What failed is not tried again: None."""
-    config = session.request.config
+    config = session.config
     planned = (*tasks_of(config, committed=session.request.options.committed), *on_demand(config))
     ids = {task.id for task in planned}
     # A build that the committed keep set spared may be wanted all the same.
     every = (*planned, *(task for task in tasks_of(config) if task.id not in ids))
     for task in with_dependencies([task_id], every):
-        known = task.id in session.results.done or task.id in session.results.failed
+        known = task.id in session.done or task.id in session.results.failed
         if not known and _is_ready(task, session):
             _attempt(task, session)
-    return session.results.done.get(task_id)
+    return session.done.get(task_id)
 
 
 def _is_ready(task: Task, session: Session) -> bool:
-    missing = [need for need in task.needs if need not in session.results.done]
+    missing = [need for need in task.needs if need not in session.done]
     if missing:
-        session.services.console.say(f"  skip  {task.id}: {missing[0]} did not succeed")
+        session.console.say(f"  skip  {task.id}: {missing[0]} did not succeed")
     return not missing
 
 
@@ -150,16 +150,16 @@ def _attempt(task: Task, session: Session) -> tuple[bool, int]:
     stale = EXIT_PASS
     try:
         folder, fresh = _ensure(task, session)
-        if task.id == keep_task(session.request.config):
+        if task.id == keep_task(session.config):
             stale = committed_keepset.settle(session, folder)
     except (ProductFailure, InfrastructureFailure) as failure:
         if session.request.private:
             failure.shorten()
         failure.complete(session.request.invocation.place)
         session.results.failed[task.id] = failure
-        session.services.console.warn(f"{task.id}: {failure}")
+        session.console.warn(f"{task.id}: {failure}")
         return False, failure.exit_code
-    session.results.done[task.id] = folder
+    session.done[task.id] = folder
     return fresh, worst_exit_code([stale, folder.result.exit_code])
 
 
@@ -170,7 +170,7 @@ def plan(tasks: Sequence[Task], session: Session) -> tuple[PlanStep, ...]:
 def list_todo(tasks: Sequence[Task], session: Session) -> tuple[str, ...]:
     # What is found here, warnings of damage among it, is for the run itself.
     services = replace(session.services, store=Store(session.services.store.root))
-    fresh = TaskResults(done=dict(session.results.done))
+    fresh = TaskResults(done=dict(session.done))
     quiet = replace(session, services=services, results=fresh)
     steps = [_step(task, quiet, explain=False) for task in tasks]
     return tuple(each.task for each in steps if each.state is not TaskState.DONE)
@@ -182,7 +182,7 @@ def _ensure(task: Task, session: Session) -> tuple[StageFolder, bool]:
     named = module.inputs(task, session)
 
     def produce(folder: Path) -> StageResult:
-        session.services.console.say(f"  run   {task.id}")
+        session.console.say(f"  run   {task.id}")
         return module.work(task, session, folder)
 
     folder, fresh = session.services.store.ensure(
@@ -197,7 +197,7 @@ def _ensure(task: Task, session: Session) -> tuple[StageFolder, bool]:
     if fresh or taken:
         how = f"done  {task.id} in {took_s:.1f} s" if fresh else f"ok    {task.id}"
         earlier = ", as an earlier run made it" if taken else ""
-        session.services.console.say(f"  {how}{earlier}")
+        session.console.say(f"  {how}{earlier}")
     return folder, fresh
 
 
@@ -207,7 +207,7 @@ def _step(task: Task, session: Session, *, explain: bool = True) -> PlanStep:
             task=task.id, stage=task.stage, name=task.name, state=state, why=why, folder=folder
         )
 
-    waits = [need for need in (*task.needs, *task.wants) if need not in session.results.done]
+    waits = [need for need in (*task.needs, *task.wants) if need not in session.done]
     if waits:
         return step(TaskState.WAITS, f"on {waits[0]}")
     store = session.services.store
@@ -218,7 +218,7 @@ def _step(task: Task, session: Session, *, explain: bool = True) -> PlanStep:
     kind = result_type(task)
     found = store.find(task.stage, key_of(task.stage, task.name, named), kind)
     if found is not None:
-        session.results.done[task.id] = found
+        session.done[task.id] = found
         return step(TaskState.DONE, "up to date", str(found.path.relative_to(store.root)))
     if not explain:  # all earlier results of the stage would be read for it
         return step(TaskState.RUN, "")

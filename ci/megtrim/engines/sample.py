@@ -18,7 +18,6 @@ from megtrim.core.build_spec import (
 from megtrim.core.keep.operators import OperatorCode
 from megtrim.core.project import ModelReader, Project
 from megtrim.engines.load_and_run import dialects
-from megtrim.engines.load_and_run.dialects import Dialect
 from megtrim.engines.load_and_run.program import LoadAndRun
 from megtrim.engines.midout.header import CONTRACT
 from megtrim.engines.midout.marks import Midout
@@ -26,6 +25,7 @@ from megtrim.engines.models.operators import OPERATOR_CODE
 from megtrim.engines.options import OWN_OPTIONS, forced_off
 from megtrim.engines.sample_models import SampleModels
 from megtrim.engines.source_texts import SourceTexts
+from megtrim.libs.programs.flags import Dialect
 from megtrim.libs.util.errors import InputError
 from megtrim.libs.util.input_files import find_shipped
 from megtrim.libs.util.process import ProcessRunner
@@ -47,8 +47,16 @@ def find_embedded_source() -> Path:
     return find_shipped("sample_engine", "examples/sample-engine")
 
 
+_STARTER = """
+# The small engine that comes with megtrim: it builds in seconds and shows the whole chain.
+engine:
+  kind: sample
+{source}"""
+
+
 class SampleEngine(Project):
     title = "the sample engine"
+    starter = _STARTER
     model_format = "sample"
     models: ModelReader | None = SampleModels()
     operator_code: OperatorCode | None = OPERATOR_CODE

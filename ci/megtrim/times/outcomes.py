@@ -243,7 +243,7 @@ def _variants(
 
 
 def summarize_performance(wants: Iterable[str], session: Session) -> Performance | None:
-    config = session.request.config
+    config = session.config
     wanted = set(wants)
     tasks = [
         task
@@ -265,17 +265,17 @@ def summarize_performance(wants: Iterable[str], session: Session) -> Performance
 
 def list_measuring_devices(tasks: Iterable[str], session: Session) -> Iterator[DeviceIdentity]:
     for task in tasks:
-        if task in session.results.done and Stage(task.partition("/")[0]) is Stage.PERF:
-            device = session.results.done[task].result_as(PerfResult).device
+        if task in session.done and Stage(task.partition("/")[0]) is Stage.PERF:
+            device = session.done[task].result_as(PerfResult).device
             if device is not None:
                 yield device
 
 
 def list_program_sizes(artifact: str, session: Session) -> dict[str, int]:
     sizes = {}
-    for variant, task in ((str(Variant.PLAIN), PLAIN), *list_trimmed(session.request.config)):
-        if task in session.results.done:
-            done = session.results.done[task]
+    for variant, task in ((str(Variant.PLAIN), PLAIN), *list_trimmed(session.config)):
+        if task in session.done:
+            done = session.done[task]
             result = done.result_as(BuildResult) if task == PLAIN else done.result_as(ReduceResult)
             if artifact in result.build.artifacts:
                 sizes[variant] = result.build.artifacts[artifact]
@@ -286,7 +286,7 @@ def _find_outcome(task: Task, session: Session) -> ContestOutcome:
     scenario = scenario_of(task)
     subject = subject_of(task)
     request = session.request
-    done = session.results.done.get(task.id)
+    done = session.done.get(task.id)
     failed = session.results.failed
     cause = next((need for need in (task.id, *task.needs) if need in failed), "")
     artifact = applications.name_of(scenario, request)

@@ -74,7 +74,7 @@ def _name_inputs(
     if compares_with_base(task):
         named |= applications.digests(scenario, session, BASE, "base")
     if variant := trimmed_variant(task):
-        build = dict(list_trimmed(session.request.config))[variant]
+        build = dict(list_trimmed(session.config))[variant]
         named |= applications.digests(scenario, session, build, variant)
         if cache := cache_of(scenario, session):
             named["algorithm cache"] = sha256_file(cache)
@@ -90,7 +90,7 @@ def work(task: Task, session: Session, folder: Path) -> PerfResult:
     if isinstance(contest, str):
         return _skip(task, session, contest)
     if timed is None:
-        session.services.console.say(f"    time  {_describe_place(task, session)}")
+        session.console.say(f"    time  {_describe_place(task, session)}")
         device, measured = measure_task(task, session, contest)
         if isinstance(measured, str):
             return _skip(task, session, f"{device.name}: {measured}")
@@ -112,7 +112,7 @@ def work(task: Task, session: Session, folder: Path) -> PerfResult:
 
 def _skip(task: Task, session: Session, reason: str) -> PerfResult:
     subject = subject_of(task)
-    session.services.console.say(f"  skip  {subject}: {reason}")
+    session.console.say(f"  skip  {subject}: {reason}")
     return PerfResult(scenario=scenario_of(task).id, subject=subject, skipped=reason)
 
 
@@ -124,11 +124,11 @@ def _describe_place(task: Task, session: Session) -> str:
     )
     ids = [each.id for each in every if each.stage is Stage.PERF]
     before = ids.index(task.id)
-    done = [session.results.done[id_] for id_ in ids[:before] if id_ in session.results.done]
-    took_s = [
-        0.0 if found.measured is None else found.measured.time_s
-        for found in (each.result_as(PerfResult) for each in done)
-    ]
+    took_s = []
+    for id_ in ids[:before]:
+        if id_ in session.done:
+            measured = session.done[id_].result_as(PerfResult).measured
+            took_s.append(measured.time_s if measured is not None else 0.0)
     left_s = statistics.mean(took_s) * (len(ids) - before) if took_s else 0.0
     left = f", about {show_time(left_s)} left" if left_s else ""
     return f"comparison {before + 1} of {len(ids)}{left}"

@@ -21,13 +21,13 @@ from megtrim.core.cli.session.preflight import (
 )
 from megtrim.core.config.load import LoadedConfig, load_config
 from megtrim.core.model_facts import UnknownFormat
+from megtrim.core.own_program import find_program
 from megtrim.core.parts import Parts, hand_in
 from megtrim.core.project import (
     Project,
     find_embedded,
     find_kind,
     find_library,
-    find_program,
     read_any_model,
 )
 from megtrim.engines import sample

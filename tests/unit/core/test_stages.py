@@ -49,8 +49,8 @@ class Fake:
         self.does: dict[str, MegtrimError | Found] = {}
 
     def inputs(self, task: Task, session: Session) -> dict[str, str]:
-        rests = {need: session.results.done[need].key for need in task.needs}
-        wanted = {want: str(want in session.results.done) for want in task.wants}
+        rests = {need: session.done[need].key for need in task.needs}
+        wanted = {want: str(want in session.done) for want in task.wants}
         return {"version": "1", **rests, **wanted, **self.named.get(task.id, {})}
 
     def work(self, task: Task, session: Session, folder: Path) -> Found:

@@ -61,11 +61,11 @@ DEVICE = DeviceIdentity(name="phone", kind="adb", facts={})
 def leave(session: Session, task: str, measured: ContestResult | None, **changes: Any) -> None:
     fields = {"device": DEVICE, "contest": CONTEST, "measured": measured, **changes}
     result = PerfResult(scenario="m/s@any", subject=task.partition("#")[2], **fields)
-    session.results.done[task] = replace(finish(session, task, {}), result=result)
+    session.done[task] = replace(finish(session, task, {}), result=result)
 
 
 def summarize(session: Session) -> Performance:
-    wants = [task.id for task in perf_tasks(session.request.config)]
+    wants = [task.id for task in perf_tasks(session.config)]
     found = summarize_performance(wants, session)
     assert found is not None
     return found
@@ -108,7 +108,7 @@ def test_an_experiment_that_is_slower_is_a_finding_about_it(session: Session) ->
 def test_what_was_not_reached_says_what_failed_before_it(
     session: Session, where: str, failure: MegtrimError, status: PerformanceStatus
 ) -> None:
-    del session.results.done[ROW]
+    del session.done[ROW]
     session.results.failed[where] = failure
     row = summarize(session).rows[1]
 

@@ -45,7 +45,7 @@ def test_a_contest_depends_on_program_files_and_settings(session: Session) -> No
 
 
 def test_a_comparison_with_a_base_rests_on_both_programs(session: Session) -> None:
-    session.results.done[BASE] = session.results.done[REDUCED]
+    session.done[BASE] = session.done[REDUCED]
     task = find_task(session, "m/s@any#since-fast-run", since_base=True)
     own = perf.inputs(find_task(session, "m/s@any#fast-run"), session)
     since = perf.inputs(task, session)
@@ -98,7 +98,7 @@ def test_a_phone_without_a_feature_is_skipped_once_it_is_reached(
 
 
 def test_a_comparison_says_its_place_and_what_is_left(session: Session) -> None:
-    tasks = [each for each in plan.perf_tasks(session.request.config) if each.stage is Stage.PERF]
+    tasks = [each for each in plan.perf_tasks(session.config) if each.stage is Stage.PERF]
     took = ContestResult(status=PerformanceStatus.MEASURED, time_s=20.0)
     finish(session, tasks[0].id, {}, {"number": "0"}, measured=took)
     finish(session, tasks[1].id, {}, {"number": "1"}, measured=None)

@@ -28,16 +28,19 @@ class Stage(StrEnum):
 
     @property
     def verb(self) -> str:
-        if self is Stage.NEIGHBOURS:
-            return f"{Stage.VERIFY} --neighbours"
-        if self is Stage.PERF:
-            return f"{self} run"
-        if self is Stage.REFERENCES:
-            return f"{Stage.SIZE} why"
-        if self is Stage.COUNT:
-            return Stage.SIZE.value
-        own = (Stage.VERIFY, Stage.SIZE, Stage.REPORT)
-        return self.value if self in own else f"stage {self}"
+        return _VERBS.get(self, f"stage {self}")
+
+
+_VERBS = {
+    Stage.VERIFY: "verify",
+    Stage.NEIGHBOURS: "verify --neighbours",
+    Stage.COUNT: "size",
+    Stage.SIZE: "size",
+    Stage.PERF: "perf run",
+    Stage.REPORT: "report",
+    Stage.REFERENCES: "size why",
+}
+"""Of stages that are not a verb below `megtrim stage`."""
 
 
 SEARCH_SUFFIX = "#search"
@@ -66,6 +69,8 @@ REGION = f"{Stage.REDUCE}/{Variant.REGION}"
 LINKED = f"{Stage.FUNCTIONS}/linked"
 """The unfolded links that show which functions run."""
 FUNCTIONS = f"{Stage.FUNCTIONS}/keepset"
+REACHED = f"{Stage.FUNCTIONS}/tests"
+"""What the project's own tests reach."""
 NAMED = f"{Stage.REDUCE}/named"
 """The shipped program, linked so that a function that is not kept is named; built on a trap."""
 REDUCED = f"{Stage.REDUCE}/{Variant.REDUCED}"
@@ -148,6 +153,11 @@ def defers_functions(config: Config) -> bool:
     return config.trim.level == "deferred"
 
 
+def keeps_tests(config: Config) -> bool:
+    """Whether what the project's own tests reach is kept."""
+    return config.tests is not None and config.tests.keep
+
+
 def trims_plain_build(config: Config) -> bool:
     return trims_functions(config) and config.trim.base == "plain"
 
@@ -179,9 +189,8 @@ def _traces(config: Config) -> Iterator[Task]:
 def _regions(config: Config, *, committed: bool) -> Iterator[Task]:
     if trims_plain_build(config):
         return
-    recorded = traces_regions(config) and not committed
-    traces = tuple(trace_task(scenario) for scenario in all_scenarios(config) if recorded)
-    yield Task(stage=Stage.HEADER, name="keepset", needs=traces)
+    runs = () if committed else tuple(_traces(config))
+    yield Task(stage=Stage.HEADER, name="keepset", needs=tuple(task.id for task in runs))
     name = Variant.REGION if trims_functions(config) else Variant.REDUCED
     yield Task(stage=Stage.REDUCE, name=name, needs=(HEADER,))
 
@@ -195,6 +204,9 @@ def _functions(config: Config, *, committed: bool) -> Iterator[Task]:
         needs = (LINKED, *(task.id for task in _searches(each)))
         yield Task(stage=Stage.FUNCTIONS, name=each.id, needs=needs, scenario=each)
     ran = tuple(functions_task(each) for each in every)
+    if keeps_tests(config) and not committed:
+        yield Task(stage=Stage.FUNCTIONS, name=task_name(REACHED), needs=(base, LINKED))
+        ran = (*ran, REACHED)
     yield Task(stage=Stage.FUNCTIONS, name="keepset", needs=(*header, LINKED, *ran))
     yield Task(stage=Stage.REDUCE, name=Variant.REDUCED, needs=(base, *header, LINKED, FUNCTIONS))
 

@@ -191,6 +191,18 @@ class Session(Value):
     services: Services
     results: TaskResults = field(default_factory=TaskResults)
 
+    @property
+    def config(self) -> Config:
+        return self.request.config
+
+    @property
+    def console(self) -> Console:
+        return self.services.console
+
+    @property
+    def done(self) -> dict[str, StageFolder]:
+        return self.results.done
+
 
 class StageModule(Protocol):
     def inputs(self, task: Task, session: Session) -> dict[str, str]:

@@ -136,9 +136,13 @@ class Invocation(Value):
         """No device has a part in it."""
         return shlex.join(("megtrim", "size", "prices", *self.place, *self._mode))
 
-    def accept(self) -> str:
+    def trim(self, *words: str) -> str:
+        """A full trim, which records: whatever was asked for before."""
         device = ("--device", self.device) if self.device else ()
-        return shlex.join(("megtrim", "trim", *self.place, *device, *self._brought, "--accept"))
+        return shlex.join(("megtrim", "trim", *self.place, *device, *self._brought, *words))
+
+    def accept(self) -> str:
+        return self.trim("--accept")
 
     @property
     def _brought(self) -> tuple[str, ...]:
@@ -172,8 +176,8 @@ _SUGGESTIONS: Mapping[ScenarioKind, str] = {
     "record its algo_cache, or name the functions in trim.keep",
     CheckKind.PARITY: "compare the same scenario on plain and profile; "
     "verify.tolerance allows a difference that you accept",
-    CheckKind.ENGINE: "no region is missing, so trimming is not at fault: "
-    "look at the model, its input and the engine's message",
+    CheckKind.ENGINE: "nothing is missing from the keep set, so trimming is not at fault: "
+    "look at the program's message and at its input",
     CheckKind.TRACE: "the run to be traced failed: fix the error in its log, and trim again",
     CheckKind.DEVICE: LOOK_AT_DEVICE,
     CheckKind.COVERAGE: "bring a device of its class back, and verify it there",
@@ -196,8 +200,9 @@ def suggest_for_scenario(kind: ScenarioKind, invocation: Invocation) -> str:
 
 
 def suggest_for_probe(invocation: Invocation) -> str:
+    """A scenario that is only new needs no ``--accept``, which would also hide lost regions."""
     add = f"if users may run it like this, add it to {invocation.config} as a scenario"
-    return f"{add}, {suggest_accepting(invocation)}"
+    return f"{add}, run `{invocation.trim()}` and commit `{invocation.keep_set}`"
 
 
 def suggest_for_keep_set(invocation: Invocation) -> str:
@@ -206,7 +211,7 @@ def suggest_for_keep_set(invocation: Invocation) -> str:
 
 def suggest_for_other_link(invocation: Invocation) -> str:
     return (
-        f"if the engine or a model changed, {suggest_accepting(invocation)}; if not, the toolchain "
+        f"if the source or a model changed, {suggest_accepting(invocation)}; if not, the toolchain "
         "auto found another compiler here than where the list was made: install that one (zig: pip "
         "install ziglang, and qemu-user-static), or name one as toolchain.kind, for all machines"
     )

@@ -29,7 +29,7 @@ from megtrim.places.compile.projects.checkout import Checkout
 def check(config: Path, engine: Path | None) -> int:
     console = open_console()
     loaded = make_inputs(load_config(config, engine_source=engine))
-    console.note("reading the engine's files")
+    console.note("reading the source")
     processes = open_processes()
     opened = open_engine(loaded, processes)
     applications = open_applications(loaded, processes)

@@ -37,13 +37,13 @@ Trim native programs to the code that you use, prove that they work, and keep th
 Start here:
   megtrim doctor            show what this machine has, what is missing, and how to get it
   megtrim demo              trim the small engine that comes with megtrim
-  megtrim init MODEL...     write a starter megtrim.yaml
+  megtrim init              write a starter megtrim.yaml: --cmake DIR, --record, or MODEL...
   megtrim trim              run all stages; a second run repeats only what changed
 """
 _EXIT_STATUSES = """\b
 Exit status:
   0    pass
-  1    product failure: trap, parity, budget, an engine that does not compile
+  1    product failure: trap, parity, budget, source that does not compile
   2    bad usage, configuration or input; a missing compiler, submodule or tool
   3    infrastructure: device, docker, network, no space
   70   a bug in megtrim (it leaves megtrim-crash.md)
@@ -126,9 +126,9 @@ def stage() -> None:
     epilog="""\b
 Examples:
   megtrim size
-  megtrim size --config examples/megengine-linux-arm64.yaml --engine ../MegEngine
-  megtrim size show build/load_and_run --map build/load_and_run.map
-  megtrim size diff before/load_and_run after/load_and_run
+  megtrim size --config android.yaml
+  megtrim size show build/app --map build/app.map
+  megtrim size diff before/app after/app
   megtrim size history --branch perf-history
   megtrim size prices --by model
 """,

@@ -10,6 +10,7 @@ from pathlib import Path
 from megtrim.core import stages
 from megtrim.core.chain.filenames import KEEP_SET_FILE
 from megtrim.core.chain.graph import (
+    PLAIN,
     PROFILE,
     REDUCED,
     Stage,
@@ -35,6 +36,7 @@ from megtrim.core.proof.trap_diagnosis import (
     ProfileProgram,
     describe_with_rest,
     diagnose,
+    explain_by_whole,
     named_program,
     why_not_kept,
 )
@@ -73,17 +75,17 @@ def probe(
     wanted = ProbeRequest(model=model, inputs=inputs, arguments=arguments, application=application)
     session = open_session(options, commands=True)
     spec = _make_spec(wanted, session)
-    if record is not None and not defers_functions(session.request.config):
+    if record is not None and not defers_functions(session.config):
         msg = "--record: no functions are deferred, so none can be recorded"
         raise InputError(msg, hint="leave --record out, or set trim.level: deferred")
     what = "program" if spec.model is None else "model"
     again = session.request.invocation
     describe(session)
     _, codes = stages.run(tasks_up_to(Stage.REDUCE, session.request.tasks), session)
-    if REDUCED not in session.results.done:
+    if REDUCED not in session.done:
         return worst_exit_code(codes)
-    program = _find_program(wanted, session.request.config)
-    trimmed = spec.with_program(binary(session.results.done[REDUCED], program))
+    program = _find_program(wanted, session.config)
+    trimmed = spec.with_program(binary(session.done[REDUCED], program))
     if record is not None:
         return _record(wanted, trimmed, record, session)
     reduced = _run(trimmed, session.services)
@@ -91,7 +93,10 @@ def probe(
         show(_render_outcome(wanted, None, again, as_json=options.as_json, what=what))
         return EXIT_PASS
     found = _diagnose_failure(reduced.run, program, spec, session)
-    if defers_functions(session.request.config):
+    failing = None if found.function else _run_plain(program, spec, session)
+    if failing:
+        found = explain_by_whole(reduced.run, failing, "plain program")
+    elif defers_functions(session.config):
         whole = _run(replace(trimmed, with_rest=True), session.services)
         if ending(whole.run) is RunOutcome.PASSED:
             text = f"it ran to its end with its companion file; without, {found.text}"
@@ -101,6 +106,17 @@ def probe(
             found = replace(found, text=text)
     show(_render_outcome(wanted, found, again, as_json=options.as_json, what=what))
     return EXIT_PASS if found.status is ScenarioStatus.PASS else ProductFailure.exit_code
+
+
+def _run_plain(program: str, spec: RunSpec, session: Session) -> ProgramRun | None:
+    """Return how it ends where nothing was left out, if that is not well either.
+
+    Where regions are trimmed as well, the profile build takes its place.
+    """
+    if session.config.trim.base != "plain":
+        return None
+    plain = _run(spec.with_program(binary(session.done[PLAIN], program)), session.services)
+    return None if ending(plain.run) is RunOutcome.PASSED else plain.run
 
 
 def expect_recordable(record: Path) -> None:
@@ -147,9 +163,7 @@ def _diagnose_failure(
     reduced: ProgramRun, program: str, spec: RunSpec, session: Session
 ) -> Diagnosis:
     able = stages.able(session)
-    keep = read_keep_set(
-        session.results.done[keep_task(session.request.config)].file(KEEP_SET_FILE)
-    )
+    keep = read_keep_set(session.done[keep_task(session.config)].file(KEEP_SET_FILE))
 
     def profile() -> ProfileProgram | None:
         made = able.results.obtain(PROFILE)  # with --committed, made only now
@@ -189,7 +203,7 @@ def _lacking_operators(facts: ModelFacts | None, keep: KeepSet) -> tuple[str, ..
 
 
 def _make_spec(wanted: ProbeRequest, session: Session) -> RunSpec:
-    config = session.request.config
+    config = session.config
     for scenario in all_scenarios(config):
         if wanted.model in scenario.names:
             what = "its program"
@@ -227,7 +241,7 @@ def _make_spec(wanted: ProbeRequest, session: Session) -> RunSpec:
 
 def _make_command_spec(wanted: ProbeRequest, session: Session) -> RunSpec:
     """Of a project without models: what is probed is a program, by its whole command line."""
-    programs = _list_programs(session.request.config)
+    programs = _list_programs(session.config)
     if wanted.model not in programs or wanted.application not in (None, wanted.model):
         msg = f"found {wanted.model!r} to probe, expected a program: {listing(programs)}"
         raise InputError(msg, hint="such as `megtrim probe PROGRAM -- ARGUMENT...`")
@@ -266,7 +280,7 @@ def _expect_known_inputs(wanted: ProbeRequest, model: Path, facts: ModelFacts | 
 
 
 def _check_command(wanted: ProbeRequest, session: Session) -> None:
-    config = session.request.config
+    config = session.config
     name = wanted.application
     names = ", ".join(application.name for application in config.applications)
     if name is None:
@@ -296,6 +310,9 @@ def _expect_used(wanted: ProbeRequest, more: frozenset[str]) -> None:
         raise InputError(msg, hint="give inputs as --input NAME=FILE; a probe has no cache")
 
 
+_WHERE = {"model": "on the reduced build", "program": "as it ships"}
+
+
 def _render_outcome(
     wanted: ProbeRequest,
     found: Diagnosis | None,
@@ -305,13 +322,15 @@ def _render_outcome(
     what: str = "model",
 ) -> str:
     status = found.status if found else "pass"
-    text = found.text if found else "it ran to its end on the reduced build"
+    text = found.text if found else f"it ran to its end {_WHERE[what]}"
     missing = list(found.missing) if found else []
     operators = list(found.lacking_operators) if found else []
     if as_json:
         facts = {what: wanted.model, "arguments": list(wanted.arguments), "status": status}
         lacking = {"missing regions": missing, "missing operators": operators}
         return json.dumps(facts | {"text": text} | lacking, indent=1)
+    if what == "program" and status == ScenarioStatus.ENGINE_ERROR:
+        status = "error"
     lines = [
         f"{status}: {text.removeprefix('it trapped: ')}",
         f"  {what:<11}{wanted.model}",

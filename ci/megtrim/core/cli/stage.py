@@ -65,7 +65,7 @@ def execute(options: Options, stage: Stage) -> int:
     if stage in (Stage.HEADER, Stage.FUNCTIONS):
         options = replace(options, records=True)
     session, codes = run_chain(options, stage)
-    joined = session.results.done.get(VERDICT)
+    joined = session.done.get(VERDICT)
     if joined is not None and stage in (Stage.VERDICT, Stage.REPORT):
         return joined.result.exit_code
     return worst_exit_code(codes)
@@ -89,7 +89,7 @@ def run_chain(options: Options, stage: Stage, *, leaves: bool = False) -> tuple[
         described = f"results were made again by `megtrim {stage.verb} --again`: trim reports them"
         final.begin(session.services.store, session.request.invocation.config, described)
         session.services.store.discard(stage, options.scenario or "")
-    console = session.services.console
+    console = session.console
     durations = session.services.durations
     if todo := stages.list_todo(wanted, session):
         describe(session)
@@ -108,8 +108,8 @@ def run_chain(options: Options, stage: Stage, *, leaves: bool = False) -> tuple[
         return session, codes
     if not fresh:
         console.say("everything is up to date: nothing was built or run")
-    if options.form and REPORT in session.results.done:
-        file = session.results.done[REPORT].file(REPORT_FORMS[options.form])
+    if options.form and REPORT in session.done:
+        file = session.done[REPORT].file(REPORT_FORMS[options.form])
         show(file.read_text(encoding="utf-8").rstrip("\n"))
     else:
         show_results(session, stage, wanted, as_json=options.as_json, leaves=leaves)
@@ -133,7 +133,7 @@ def show_results(
 
 
 def read_made_verdict(session: Session) -> Verdict | None:
-    made = [each for each in session.results.done.values() if each.stage == Stage.VERDICT]
+    made = [each for each in session.done.values() if each.stage == Stage.VERDICT]
     if not made:
         return None
     source = made[0].file(VERDICT_FILE)
@@ -157,7 +157,7 @@ def _list_next(text: str) -> list[str]:
 
 def _list_left(session: Session) -> dict[str, str | list[str]]:
     verdict = read_made_verdict(session)
-    if verdict is None or REPORT not in session.results.done:
+    if verdict is None or REPORT not in session.done:
         return {}
     following = {"next": verdict.next} if verdict.next else {}
     page = f"{session.request.final}/{PAGE_FILE}"
@@ -194,10 +194,10 @@ def _as_text(session: Session, stage: Stage, wanted: Sequence[Task], *, leaves: 
         lines += [table.render_sizes(artifact, trim) for artifact in measured.artifacts]
         committed = session.request.options.committed
         lines += tables.explain(
-            measured, trim, committed=committed, kernels=bool(session.request.config.models)
+            measured, trim, committed=committed, kernels=bool(session.config.models)
         )
         lines += table.render_urgent(tuple(budget_checks_of(session)))
-    for folder in session.results.done.values():
+    for folder in session.done.values():
         if folder.stage == stage and not leaves:
             page = folder.path / PAGE_FILE
             lines.append(f"{folder.name}: {page if page.exists() else folder.path}")

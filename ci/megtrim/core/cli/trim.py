@@ -105,20 +105,20 @@ def _prepare(models: tuple[Path, ...], options: Options) -> None:
 
 
 def _has_passed(session: Session) -> bool:
-    verdict = session.results.done[VERDICT].result_as(VerdictResult)
-    return verdict.verdict is VerdictKind.PASS and SIZE in session.results.done
+    verdict = session.done[VERDICT].result_as(VerdictResult)
+    return verdict.verdict is VerdictKind.PASS and SIZE in session.done
 
 
 def _leave_report(session: Session) -> None:
-    sizes = session.results.done.get(SIZE)
+    sizes = session.done.get(SIZE)
     files = [(SIZES_FILE, sizes.file(SIZES_FILE))] if sizes else []
     if session.request.options.baseline is not None and session.request.options.baseline.is_file():
         files.append((BASELINE_FILE, session.request.options.baseline))
     for task in (REPORT, VERDICT):
-        folder = session.results.done[task]
+        folder = session.done[task]
         files += [(name, folder.file(name)) for name in folder.files]
-    if session.request.final and REDUCED in session.results.done:
-        built = session.results.done[REDUCED].path / final.PROGRAMS
+    if session.request.final and REDUCED in session.done:
+        built = session.done[REDUCED].path / final.PROGRAMS
         files += [(f"{final.PROGRAMS}/{each.name}", each) for each in built.iterdir()]
     final.replace(session.services.store, dict(files))
 

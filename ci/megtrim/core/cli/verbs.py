@@ -279,7 +279,7 @@ def doctor() -> None:
 @click.option(
     "--engine",
     type=PATH,
-    help="MegEngine checkout. Default: the one in, next to or above the configuration's folder.",
+    help="Checkout of the engine. Default: one in, next to or above the configuration's folder.",
 )
 @click.option(
     "--cmake",

@@ -142,7 +142,7 @@ class _DeviceEntry(ConfigSection):
 
 
 class DeviceConfig(DeviceSettings, _DeviceEntry):
-    """Something that runs the engine. Several phones, or boards, of one class are a pool."""
+    """Something that runs the program. Several phones, or boards, of one class are a pool."""
 
     toolchains: Toolchains = ()
     """Toolchains that it applies to. Default: all."""

@@ -148,6 +148,12 @@ def _trim_rules() -> Iterator[Schema]:
         yield _if({"required": [key]}, levels)
     yield _if(_is("base", "plain"), {"not": {"anyOf": [{"required": [key]} for key in COMPILED]}})
     yield _if(_is("crash_ids", True), {"properties": {"layout": {"enum": ["scoped", None]}}})
+    by_functions = {
+        "properties": {"level": {"const": "function"}, "crash_ids": {"enum": [False, None]}},
+        "required": ["level"],
+    }
+    yield _if(_is("on_missing", "error"), by_functions)
+    yield _if({"required": ["errors"]}, _is("on_missing", "error"))
     off = {"properties": {str(each): {"not": {"const": True}} for each in MINIMUM_SIZE}}
     yield _if({"not": _is("minimum_size", False)}, {"properties": {"switches": off}})
 

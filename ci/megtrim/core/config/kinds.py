@@ -43,6 +43,11 @@ def find_builder(kind: object) -> str:
     return facts.built_by
 
 
+def name_source(kind: str) -> str:
+    """Return the word for what is trimmed: only some of it is an engine."""
+    return "source" if find_builder(kind) else "engine"
+
+
 def list_built_by(*builders: str) -> tuple[str, ...]:
     return tuple(kind for kind, facts in find_facts().items() if facts.built_by in builders)
 

@@ -80,8 +80,7 @@ class Waiver(ConfigSection):
 
     budget: Text
     """The budget's artifact (artifact/plain for another variant), followed by the size that it
-    limits if that is not the stripped file: `load_and_run section .text`, `load_and_run
-    deflated`."""
+    limits if that is not the stripped file: `app section .text`, `app deflated`."""
     extra_bytes: SizeBytes = Field(alias="bytes")
     """How much the budget may be exceeded by, such as 64 KiB."""
     reason: Text

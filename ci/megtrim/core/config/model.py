@@ -16,10 +16,12 @@ from megtrim.core.build_spec import MINIMUM_SIZE, Linkage, Relocations, Switch
 from megtrim.core.config.commands import BuildCommand, CommandConfig
 from megtrim.core.config.device import DeviceConfig, HostedRunner
 from megtrim.core.config.item_types import AnyItems, Items
-from megtrim.core.config.kinds import EngineKind, find_builder, has_models
+from megtrim.core.config.kinds import CMAKE, EngineKind, find_builder, has_models
 from megtrim.core.config.limits import Budget, Waiver
+from megtrim.core.config.missing import ExportError
 from megtrim.core.config.own_tests import OwnTestsConfig
 from megtrim.core.config.performance import MemoryConfig, PerfConfig, WorkConfig
+from megtrim.core.config.size_flags import SizeFlagsConfig
 from megtrim.core.config.toolchain import ToolchainConfig
 from megtrim.core.config.value_types import (
     AbsoluteTolerance,
@@ -69,22 +71,6 @@ class Application(ConfigSection):
     @property
     def is_shared(self) -> bool:
         return self.library is Linkage.SHARED
-
-
-class SizeFlagsConfig(ConfigSection):
-    """Size optimisations for the reduced build. Default: optimize decides."""
-
-    unwind_tables: StrictBool | None = None
-    """false: without the tables that exceptions and debuggers need; exceptions must be off."""
-    small_code: Literal["none", "Os", "Oz"] | None = None
-    """How everything except the engine's kernels is compiled: Os for size, Oz for the smallest
-    size."""
-    lto: Literal["none", "full"] | None = None
-    """full: link-time optimisation, which needs clang, lld, time and memory."""
-    fold: Literal["none", "all"] | None = None
-    """all: identical functions share their bytes (lld's --icf). none: the engine's own setting."""
-    virtual_functions: StrictBool | None = None
-    """false: without virtual functions that no call can reach; needs lto: full."""
 
 
 OPTIONS: Mapping[Switch, str] = {
@@ -164,13 +150,13 @@ class SwitchesConfig(ConfigSection):
     """Switches of the engine for the reduced build. Default: minimum_size decides."""
 
     rtti: StrictBool | None = None
-    """false: without C++ type information. Release builds of MegEngine for Arm never have it."""
+    """false: without C++ type information, which some releases never have."""
     logging: StrictBool | None = None
     """false: without log lines."""
     exceptions: StrictBool | None = None
     """false: every error of the engine is a trap without a message."""
     flatbuffers: StrictBool | None = None
-    """false: without the readers of all .mge models; refused if a model needs them."""
+    """false: without the readers of models that are flatbuffers; refused if a model needs them."""
 
 
 class TrimConfig(ConfigSection):
@@ -182,13 +168,13 @@ class TrimConfig(ConfigSection):
     compiled. function: functions that no scenario
     ran are left out at link time as well, which makes the program much smaller, but also more
     brittle. deferred: these functions move into a second file, from which the program loads them
-    when it needs them; this is the default for kinds cmake and link."""
+    when it needs them; this is the default for kinds cmake, ncnn and link."""
     operators: Literal["listed", "all"] = "listed"
     """listed: operators and data types that no model has are left out. all: they stay, and only
     what was traced decides, as in a header that is made of traces alone."""
     base: Literal["reduced", "plain"] = "reduced"
     """The build that the levels function and deferred start from. With plain, there is no profile
-    build, and regions are not trimmed; this is the default for kinds cmake and link."""
+    build, and regions are not trimmed; this is the default for kinds cmake, ncnn and link."""
     keep: tuple[Pattern, ...] = ()
     """Functions to keep in any case: shell patterns for names, or folders such as src/log/."""
     exports: tuple[Export, ...] = Field(default=(), min_length=1)
@@ -198,6 +184,12 @@ class TrimConfig(ConfigSection):
     crash_ids: StrictBool = False
     """true: each function and region that is left out has its own trap, so that a crash in the
     field names it exactly (megtrim explain --crash). This takes some bytes for each."""
+    on_missing: Literal["trap", "error"] = "trap"
+    """What a call does that needs a function that was left out. trap: it ends the program. error:
+    in shared objects, the call returns an error, as the key errors says; needs level: function and
+    base: plain."""
+    errors: tuple[ExportError, ...] = Field(default=(), min_length=1)
+    """With on_missing: error, what exports return. The first row that names an export decides."""
     layout: Literal["scoped", "upstream"] = "scoped"
     """scoped: a source file sees only the regions of its own tags. upstream: every file sees all
     regions."""
@@ -420,6 +412,8 @@ class Config(ConfigSection):
             object.__setattr__(self, "trim", _trimmed_as_built(self.trim))
             used = tuple(_as_linked(each, self.engine.target) for each in self.applications)
             object.__setattr__(self, "applications", used)
+        if find_builder(self.engine.kind) == CMAKE:
+            object.__setattr__(self, "toolchain", _built_as_usual(self.toolchain))
         trims_library = any(each.is_shared for each in self.applications)
         named = self.runs_engine or (trims_library and self.engine.is_project)
         own = (self.engine.target,) if named else ()
@@ -464,6 +458,13 @@ def _trimmed_as_built(trim: TrimConfig) -> TrimConfig:
     left_out = {"base": "plain", "level": DEFAULT_LEVEL_OF_CMAKE}
     update = {key: value for key, value in left_out.items() if key not in trim.model_fields_set}
     return trim.model_copy(update=update)
+
+
+def _built_as_usual(toolchain: ToolchainConfig) -> ToolchainConfig:
+    """Return it as people build a project who choose no compiler: for their own machine."""
+    if toolchain.model_fields_set & {"kind", "prefer"}:
+        return toolchain
+    return toolchain.model_copy(update={"kind": "host"})
 
 
 def _as_linked(application: Application, target: str) -> Application:

@@ -7,6 +7,9 @@ from pydantic import Field
 from megtrim.core.config.commands import BuildCommand
 from megtrim.core.config.value_types import ConfigSection, TimeoutS
 
+CLASS_OF_TESTS = "tests"
+"""What stands behind the @ of a test in a keep set, where a scenario has its CPU class."""
+
 
 class OwnTestsConfig(ConfigSection):
     """The project's own tests, which run with the trimmed file in the place of the plain one."""
@@ -19,3 +22,6 @@ class OwnTestsConfig(ConfigSection):
     """Commands that build the tests first, such as [[ninja]]."""
     timeout_s: TimeoutS = Field(default=600.0, alias="timeout")
     """The longest time that one test may take, such as 10 minutes."""
+    keep: bool = False
+    """Keep what the tests reach: each that passes and loads the file is in the keep set, by its
+    name. It must then pass without the companion file, too."""

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from megtrim.core.build_spec import LOADED_FROM, LOWEST_API, MINIMUM_SIZE, Relocations, Variant
+from megtrim.core.components import find_components
 from megtrim.core.config.device import EMULATED, KINDS_OF_KEY, PATH_KEYS, DeviceConfig, is_on_runner
 from megtrim.core.config.document import Document
 from megtrim.core.config.limits import Budget
@@ -31,8 +32,8 @@ from megtrim.core.config.run_checks import (
 )
 from megtrim.core.config.units import LARGEST_BYTES
 from megtrim.core.config.value_types import Limit, Requirement
+from megtrim.core.own_program import name_model_file
 from megtrim.core.timing.catalogue import list_experiments
-from megtrim.libs.elf.components import is_component, list_components
 from megtrim.libs.programs.application_arguments import STANDARD_FILES
 
 OF_ONE: Mapping[str, str] = {
@@ -54,7 +55,7 @@ PARTS = ("section", "component", "model")
 OF_TRIMMED = ("component", "model")
 """Parts that only what ships has, as names are known of that build alone."""
 
-_OURS = ("algo.cache", "dump", "model.mge", "trace.txt", *STANDARD_FILES)
+_OURS = ("algo.cache", "dump", "trace.txt", *STANDARD_FILES)
 _INPUT = re.compile(r"input\d+(\..*)?")
 _SET_PREFIX = "MEGTRIM_ENGINE_"
 _SET_OPTIONS = ("CMAKE_BUILD_TYPE", "CMAKE_TOOLCHAIN_FILE")
@@ -173,7 +174,7 @@ def _check_applications(config: Config, _document: Document) -> Mistakes:
     for i, each in enumerate(config.applications):
         path: KeyPath = ("applications", i)
         if each.name == config.engine.target:
-            expected = "another name: that is the engine's target"
+            expected = "another name: that is engine.target"
             yield Mistake((*path, "name"), show(each.name), expected)
         yield from _check_program(((*path, "name"), each.name))
         yield from _check_source(path, each, of_project=config.engine.is_project)
@@ -182,7 +183,7 @@ def _check_applications(config: Config, _document: Document) -> Mistakes:
 
 def _check_program(named: tuple[KeyPath, str]) -> Mistakes:
     path, name = named
-    if name in _OURS or _INPUT.fullmatch(name):
+    if name in _OURS or name == name_model_file() or _INPUT.fullmatch(name):
         expected = "another name: a file of megtrim's has it where programs run"
         yield Mistake(path, show(name), expected)
 
@@ -193,7 +194,7 @@ def _check_source(path: KeyPath, application: Application, *, of_project: bool) 
         del ways["library"]
     for key, expected in ways.items() if application.source is None else ():
         if key in application.model_fields_set:
-            found = f"{key} without source, on a target of the engine's tree"
+            found = f"{key} without source, on a target of engine.source"
             yield Mistake((*path, key), found, expected)
     for name in application.cmake:
         if name in _SET_OPTIONS or name.startswith(_SET_PREFIX):
@@ -243,16 +244,49 @@ def _check_trim(config: Config, _document: Document) -> Mistakes:
             if trim.keeps_kernels and trim.base == "plain" and key == "base":
                 found = "plain next to level: operator, which compiles the engine again"
             yield Mistake(("trim", key), found, "level: function or deferred")
-    run = {each.application for each in config.all_runs}
-    if trim.exports and not any(
-        each.is_shared and each.name in run for each in config.applications
-    ):
-        found = "a key of shared objects, and no scenario runs an application with library: shared"
-        yield Mistake(("trim", "exports"), found, "such a scenario, or no such key")
+    yield from _check_exports(config)
     for key in COMPILED if trim.trims_functions and trim.base == "plain" else ():
         if key in trim.model_fields_set:
             found = "a key of reduced builds, and base: plain makes none"
             yield Mistake(("trim", key), found, "base: reduced, or no such key")
+
+
+def _check_exports(config: Config) -> Mistakes:
+    trim = config.trim
+    run = {each.application for each in config.all_runs}
+    shared = [each for each in config.applications if each.is_shared and each.name in run]
+    guards = trim.on_missing == "error"
+    for key, asked in (("exports", bool(trim.exports)), ("on_missing", guards)):
+        if asked and not shared:
+            no_user = "no scenario runs an application with library: shared"
+            found = f"a key of shared objects, and {no_user}"
+            yield Mistake(("trim", key), found, "such a scenario, or no such key")
+    if guards:
+        yield from _check_guards(config)
+    elif trim.errors:
+        found = "a key that has no effect next to on_missing: trap"
+        yield Mistake(("trim", "errors"), found, "on_missing: error, or no such key")
+
+
+def _check_guards(config: Config) -> Mistakes:
+    trim = config.trim
+    path = ("trim", "on_missing")
+    if trim.level != "function":
+        found = f"error next to level: {trim.level}"
+        yield Mistake(path, found, "level: function, whose functions alone can be errors")
+    elif trim.base != "plain":
+        found = "error next to base: reduced, whose regions trap"
+        yield Mistake(path, found, "base: plain, or on_missing: trap")
+    if trim.crash_ids:
+        found = "error next to crash_ids: true, although an error has its function's name"
+        yield Mistake(path, found, "no key crash_ids, or on_missing: trap")
+    if config.tests is not None:
+        found = "error next to tests, which may pass or trap without the companion file"
+        yield Mistake(path, found, "no section tests, or on_missing: trap")
+    for at, each in enumerate(config.applications):
+        if each.is_shared and each.lto == "full":
+            found = "full next to on_missing: error, which needs functions to stay apart"
+            yield Mistake(("applications", at, "lto"), found, "lto: none, or on_missing: trap")
 
 
 def _check_operators(config: Config) -> Mistakes:
@@ -327,9 +361,10 @@ def _check_measure(path: KeyPath, budget: Budget) -> Mistakes:
             found = f"{key} of the {show(str(budget.variant))} build"
             yield Mistake((*path, key), found, "variant: reduced, or no such key")
     component = budget.component
-    if component is not None and not is_component(component):
-        expected = f"{listing(list_components())}, or what is below one of them: kernels/x86"
-        near = closest(component, list_components())
+    if component is not None and not find_components().is_component(component):
+        named = find_components().list_components()
+        expected = f"{listing(named)}, or what is below one of them: kernels/x86"
+        near = closest(component, named)
         yield Mistake((*path, "component"), show(component), expected, near)
 
 

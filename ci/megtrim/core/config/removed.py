@@ -21,7 +21,7 @@ class Removed(Value):
     """The last version that had it."""
 
 
-_AUTHOR = Removed(instead="leave it out: only what github-actions[bot] wrote is read")
+_AUTHOR = Removed(instead="leave it out: only comments and issues by github-actions[bot] count")
 _JOBS = Removed(instead="the bundle names its device jobs: `megtrim ci evidence pack`")
 _HISTORY = Removed(
     instead="`megtrim size history` shows how sizes changed; reports do not", last=_NEVER_RELEASED

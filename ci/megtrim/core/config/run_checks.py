@@ -14,6 +14,7 @@ from megtrim.core.config.model import (
     TrimConfig,
     is_shared_object,
 )
+from megtrim.core.config.own_tests import CLASS_OF_TESTS
 from megtrim.core.config.problems import KeyPath, show
 from megtrim.libs.programs import application_arguments
 from megtrim.libs.util.errors import InputError
@@ -84,10 +85,10 @@ def check_commands(config: Config, document: Document) -> Mistakes:
     for path, command in list_commands(config):
         yield from _check_classes(document, (*path, "classes"), command.classes, classes)
         if command.program is not None:
-            none = "no such key: the engine's target is what runs, and there are no `applications`"
+            none = "no such key: engine.target is what runs, and there are no `applications`"
             yield from find_unknown([((*path, "program"), command.program)], programs, none=none)
         elif is_library:
-            found = f"nothing, and the engine's target {target} is no program"
+            found = f"nothing, and engine.target {target} is no program"
             yield Mistake((*path, "program"), found, "one of `applications` that use it")
         yield from _check_command(path, command)
     if config.scenarios and not _starts_from_plain(config.trim):
@@ -118,7 +119,7 @@ def check_project(config: Config, _document: Document) -> Mistakes:
     engine = config.engine
     for key, kind in BUILDER_OF_KEY.items():
         if key in engine.model_fields_set and find_builder(engine.kind) != kind:
-            found = f"a key of kind {kind} on an engine of kind {engine.kind}"
+            found = f"a key of kind {kind} next to kind: {engine.kind}"
             yield Mistake(("engine", key), found, f"kind: {kind}, or no such key")
     if not engine.is_project:
         return
@@ -136,8 +137,13 @@ def check_tests(config: Config, _document: Document) -> Mistakes:
     if config.tests is None:
         return
     if not config.engine.is_project:
-        found = f"tests of an engine of kind {config.engine.kind}"
+        found = f"tests of kind: {config.engine.kind}"
         yield Mistake(("tests",), found, f"kind: {CMAKE} or {LINK}, or no such key")
+    names = [each.name for each in config.classes]
+    if config.tests.keep and CLASS_OF_TESTS in names:
+        found = f"a CPU class {CLASS_OF_TESTS} next to tests.keep"
+        expected = f"another name: NAME@{CLASS_OF_TESTS} is a test in the keep set"
+        yield Mistake(("classes", names.index(CLASS_OF_TESTS), "name"), found, expected)
     image = config.toolchain.image
     if image:
         expected = "no such key: tests run on this machine, and not in an image"
@@ -157,10 +163,10 @@ def _check_recorded(config: Config) -> Mistakes:
         yield Mistake(("engine", "cmake"), f"CMake options of kind {LINK}", expected)
     for key in ("kind", "prefer", "ndk", "abi", "image", "clang"):
         if key in config.toolchain.model_fields_set:
-            found = f"a toolchain of an engine of kind {LINK}, which its commands choose"
+            found = f"a toolchain of a project of kind {LINK}, which its commands choose"
             yield Mistake(("toolchain", key), found, "engine.compiler in its place")
     if config.toolchains:
-        found = f"toolchains of an engine of kind {LINK}, which its commands choose"
+        found = f"toolchains of a project of kind {LINK}, which its commands choose"
         yield Mistake(("toolchains",), found, "a configuration of its own for each")
     for at, application in enumerate(config.applications):
         if application.source is not None:
@@ -181,13 +187,13 @@ def _check_of_models(config: Config) -> Mistakes:
     """A project has no marked kernels and no switches that megtrim knows, and few have models."""
     trim = config.trim
     if config.models and not config.engine.has_models:
-        found = f"models of an engine of kind {config.engine.kind}, which has none"
+        found = f"models of a project of kind {config.engine.kind}, which has none"
         yield Mistake(("models",), found, "scenarios, each with the arguments of a command")
     if not trim.trims_functions:
-        found = f"{trim.level}, and an engine of kind {config.engine.kind} marks none"
+        found = f"{trim.level}, and a project of kind {config.engine.kind} marks none"
         yield Mistake(("trim", "level"), found, "function or deferred")
     if trim.base != "plain":
-        found = f"reduced, and an engine of kind {config.engine.kind} has no such build"
+        found = f"reduced, and a project of kind {config.engine.kind} has no such build"
         yield Mistake(("trim", "base"), found, "plain, or no such key")
 
 

@@ -13,7 +13,8 @@ class ToolchainConfig(ConfigSection):
 
     kind: ToolchainKind = "auto"
     """auto: clang-linux-arm64 if the machine has it, otherwise zig, otherwise host; without qemu,
-    it builds for this machine. ndk: for Android, with the NDK that ANDROID_NDK_ROOT names."""
+    it builds for this machine. ndk: for Android, with the NDK that ANDROID_NDK_ROOT names. If it is
+    left out, engines of the kinds cmake and ncnn are built by host, for this machine."""
     prefer: Literal["zig"] | None = None
     """auto: use zig, or otherwise host, but not clang-linux-arm64, so that all machines with zig
     make the same program."""

@@ -6,7 +6,7 @@ do every two bytes of Thumb code. Pure.
 
 import re
 import struct
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Container, Iterable, Iterator, Mapping
 from itertools import pairwise
 
 from megtrim.libs.elf.layout import EXECUTABLE, LOADED, segments
@@ -23,6 +23,11 @@ _ARM_BRANCH = 0x0A000000
 """32-bit Arm: ``b``, ``bl`` and ``blx``, with any condition; 24 bits are the distance."""
 _CALL = re.compile(rb"(?=(?:[\xe8\xe9]|\x0f[\x80-\x8f])(.{4}))", re.DOTALL)
 """x86_64: call, jump, and conditional jumps, each with a distance of 32 bits."""
+_BY_POINTER = re.compile(rb"\xff[\x10-\x2f\x50-\x6f\x90-\xaf\xd0-\xd7\xe0-\xe7]", re.DOTALL)
+"""x86_64: call and jump to an address in a register or in memory."""
+_BY_REGISTER = 0x6B
+_RETURNS = 2
+"""aarch64: the highest bits of branches to a register, and which of them return."""
 _CONTAINER = "__throw_"
 """Part of the names of functions with which containers of a C++ library report errors."""
 _MAX_FUNCTION_BYTES = 16 * 1024 * 1024
@@ -53,6 +58,26 @@ class Disassembly(Value):
     def called_by(self, names: Iterable[str]) -> frozenset[str]:
         functions = (each for name in names for each in self.by_name.get(name, ()))
         return frozenset(called.name for each in functions for called in self._iter_callees(each))
+
+    def may_reach(self, name: str, targets: Container[str]) -> bool:
+        """Whether a function may call one of ``targets``, or what is not known: it is called
+        through a pointer, or is in another file.
+        """
+        ahead = [*self.by_name.get(name, ())]
+        done = {*ahead}
+        while ahead:
+            function = ahead.pop()
+            content = self.content(function)
+            if function.name in targets or not content or _calls_pointers(content, self.table):
+                return True
+            own = range(function.size_bytes)
+            for distance in {*self._find_branches(function)}.difference(own):
+                called = {*self.table.at(function.address + distance)}
+                if not called:
+                    return True
+                ahead += called - done
+                done |= called
+        return not done
 
     def callers(self, of: Collection[str], among: Iterable[str]) -> tuple[str, ...]:
         targets = {*of}
@@ -96,6 +121,15 @@ def parse_code(data: bytes, table: FunctionTable, *, source: str) -> Disassembly
             content = data[header.offset : header.offset + header.size_bytes]
             executable.append((header.address, content))
     return Disassembly(table=table, by_name=by_name, segments=tuple(executable))
+
+
+def _calls_pointers(content: bytes, table: FunctionTable) -> bool:
+    if table.machine == "x86_64":
+        return _BY_POINTER.search(content) is not None
+    if table.machine != "aarch64":
+        return True
+    words = (word for (word,) in struct.iter_unpack("<I", content[: len(content) & ~3]))
+    return any(word >> 25 == _BY_REGISTER and word >> 21 & 15 != _RETURNS for word in words)
 
 
 def _find_branches(content: bytes, machine: str) -> Iterator[int]:

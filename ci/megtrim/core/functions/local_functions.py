@@ -92,6 +92,36 @@ def report_and_trap(machine: int, number: int, *, thumb: bool = False) -> bytes:
     return code + _X86_64_TRAP + message
 
 
+_X86_64_CALL = b"\xe8"
+_AARCH64_CALL = 0x94000000  # bl, with the distance in 26 bits
+_CALL_BYTES = {AARCH64: 4, X86_64: 5}
+_BTI = bytes.fromhex("5f2403d5")  # bti c
+_CALL_AT = {AARCH64: len(_BTI), X86_64: 0}
+
+
+def named_trap(machine: int, name: str) -> bytes:
+    """Return a trap with room for a call, and the name that the call would leave behind it."""
+    call_bytes = _CALL_BYTES[machine]
+    code = trap(machine).ljust(call_bytes, b"\x90")
+    text = name.encode() + b"\0"
+    if machine == AARCH64:
+        return _BTI + code + text.ljust(len(text) + -len(text) % 4, b"\0")
+    return code + text
+
+
+def lead_to(machine: int, name: str, distance: int) -> bytes:
+    """Return :func:`named_trap` with the call of what is ``distance`` bytes from its beginning."""
+    start = _CALL_AT[machine]
+    end = start + _CALL_BYTES[machine]
+    if machine == AARCH64:
+        words = (distance - start) // 4
+        call = struct.pack("<I", _AARCH64_CALL | words & (1 << 26) - 1)
+    else:
+        call = _X86_64_CALL + struct.pack("<i", distance - end)
+    code = named_trap(machine, name)
+    return code[:start] + call + code[end:]
+
+
 def lay_out_sections(
     unit: Object, emptied: Iterable[int], numbers: Mapping[int, int], thumb: Container[int] = ()
 ) -> Iterator[tuple[int, int, bytes]]:
@@ -179,9 +209,12 @@ def _edits(
     symbols = unit.find_symbols()
     emptied = _own_sections(unit, symbols, names)
     _spare_entered(unit, symbols, emptied)
+    named = _lay_out_named(unit, symbols, emptied) if form is StubForm.NAMED else []
     numbers = {at: names[each[0].name] for at, each in emptied.items()}
     thumb = {at for at, each in emptied.items() if each[0].thumb}
-    if form is StubForm.NUMBERED:
+    if form is StubForm.NAMED:
+        places = named
+    elif form is StubForm.NUMBERED:
         places = [
             (at, unit.sections[at].offset, _fit_trap(unit, at, numbers[at], thumb=at in thumb))
             for at in sorted(numbers)
@@ -200,6 +233,29 @@ def _edits(
         for number in unit.relocated.get(at, ()):
             yield unit.header_at(number) + fields.size_at, fields.word.pack(0)
     yield from remove_functions(unit, symbols, emptied if unwind_tables else None)
+
+
+def _lay_out_named(
+    unit: Object, symbols: Mapping[int, Symbol], emptied: dict[int, list[Symbol]]
+) -> list[tuple[int, int, bytes]]:
+    """Return what :func:`lay_out_sections` yields. Functions stay if there is no room for the name
+    of one of them: they are removed from ``emptied``.
+    """
+    while True:
+        room = _CodeBuffer(
+            [unit.sections[each] for at in emptied for each in (at, *unit.relocated.get(at, ()))]
+        )
+        places = []
+        for at in sorted(emptied):
+            code = named_trap(unit.machine, emptied[at][0].name)
+            start = room.take(len(code))
+            if start is not None:
+                places.append((at, start, code))
+        if len(places) == len(emptied):
+            return places
+        for at in {*emptied} - {at for at, _, _ in places}:
+            del emptied[at]
+        _spare_entered(unit, symbols, emptied)
 
 
 def _fit_trap(unit: Object, at: int, number: int, *, thumb: bool) -> bytes:

@@ -123,12 +123,18 @@ def parse_record(data: bytes, table: FunctionTable, *, source: str) -> tuple[str
 
     Raises InputError for a damaged record or another program's, ProductFailure if nothing ran.
     """
-    marks = _marks(data, table, source)
-    marked = [address for address, mark in zip(_addresses(table), marks, strict=True) if mark]
-    if not marked:
+    ran = find_marked(data, table, source=source)
+    if not ran:
         msg = f"{source}: none of the program's {len(table.functions)} functions ran"
         raise ProductFailure(msg, hint="did the program start at all?")
-    return holding(table, marked)
+    return ran
+
+
+def find_marked(data: bytes, table: FunctionTable, *, source: str) -> tuple[str, ...]:
+    """As parse_record, of a file that may have been loaded without a call."""
+    marks = _marks(data, table, source)
+    pairs = zip(_addresses(table), marks, strict=True)
+    return holding(table, [address for address, mark in pairs if mark])
 
 
 def refusal(stderr: str) -> str | None:

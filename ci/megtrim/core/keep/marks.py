@@ -10,10 +10,11 @@ from typing import Protocol
 from megtrim.core.keep.keepset import KeepSet
 from megtrim.core.keep.region import Region
 from megtrim.core.keep.trace import Trace
+from megtrim.core.parts import find_parts, load
 
 
 class RegionTraces(Protocol):
-    """How runs of the profile build record their regions; that needs no tree of the engine."""
+    """What programs leave of their regions; reading it needs no tree of the engine."""
 
     @property
     def variable(self) -> str:
@@ -24,6 +25,12 @@ class RegionTraces(Protocol):
 
     def check(self, data: bytes | None, *, said: str, source: str) -> Trace:
         """Parse what a run left that said this on its standard error. Raises TraceFailure."""
+
+    def find_trap(self, name: str) -> Region | None:
+        """Return the region that the function with this linkage name traps for."""
+
+    def find_unknown_graph(self, said: str) -> str:
+        """Return the hash of a model that a run warned of, as not being in the header; or none."""
 
 
 class RegionNames(Protocol):
@@ -60,3 +67,8 @@ class RegionMarks(Protocol):
 
     def read_names(self) -> RegionNames:
         """Read all sources that may mark regions."""
+
+
+def find_traces() -> RegionTraces:
+    found: RegionTraces = load(find_parts().traces, "traces of regions")
+    return found

@@ -71,11 +71,11 @@ def inputs(session: Session) -> dict[str, str]:
     results = session.results
     named = {
         "links": content_of(results.done[LINKED]),
-        "base": content_of(results.done[base_task(session.request.config)]),
+        "base": content_of(results.done[base_task(session.config)]),
         "reduced": content_of(results.done[REDUCED]),
         "keep set": results.done[FUNCTIONS].files[KEEP_SET_FILE],
     }
-    for scenario in all_scenarios(session.request.config):
+    for scenario in all_scenarios(session.config):
         if verify_task(scenario) in results.done:
             named[f"proof of {scenario.id}"] = content_of(results.done[verify_task(scenario)])
         for label, value in scenario_inputs(scenario, session).items():
@@ -86,7 +86,7 @@ def inputs(session: Session) -> dict[str, str]:
 
 def work(session: Session, folder: Path) -> DeferralResult:
     """Raises ProductFailure for a program in which deferred functions do not work."""
-    keep = read_keep_set(session.results.done[FUNCTIONS].file(KEEP_SET_FILE))
+    keep = read_keep_set(session.done[FUNCTIONS].file(KEEP_SET_FILE))
     targets = tuple(linking.identities(session.results))
     trials = {}
     for target in targets:
@@ -115,7 +115,7 @@ def _find_trials(target: str, keep: KeepSet, session: Session) -> Iterator[Defer
     untrimmed = linking.read_program(target, session)
     shipped = untrimmed.trim(keep)
     resolvers = _find_resolvers(shipped.before)
-    for scenario in all_scenarios(session.request.config):
+    for scenario in all_scenarios(session.config):
         own = applications.holder_of(scenario, session) == target
         if not (own and _has_passed(scenario, session)):
             continue
@@ -134,7 +134,7 @@ def _find_resolvers(table: FunctionTable) -> frozenset[str]:
 
 
 def _has_passed(scenario: Scenario, session: Session) -> bool:
-    folder = session.results.done.get(verify_task(scenario))
+    folder = session.done.get(verify_task(scenario))
     if folder is None:
         return False
     return folder.result_as(VerifyResult).outcome.status is ScenarioStatus.PASS
@@ -146,14 +146,14 @@ def _try(trial: DeferredTrial, session: Session, folder: Path) -> DeferredCalls:
     scenario = trial.scenario
     if not linked.moved:
         return DeferredCalls(program=target, scenario="", moved=0, called=0, outputs="")
-    session.services.console.say(
+    session.console.say(
         f"  {target}: {scenario.id} with {count(len(linked.moved), 'function')} more deferred"
     )
     spec = _make_spec(scenario, linked, session)
     seen = run_with_retries(
         session.services.device(scenario),
         lambda lease: run_on(lease, spec),
-        say=session.services.console.say,
+        say=session.console.say,
     )
     compared = _compare(seen, spec, scenario, session)
     called = linked.moved & _read_record(seen, linked.build_id)
@@ -220,7 +220,7 @@ def _cut(trial: DeferredTrial, folder: Path) -> TrialLink:
 
 
 def _read_plain_outputs(scenario: Scenario, session: Session) -> dict[str, bytes]:
-    proof = session.results.done[verify_task(scenario)]
+    proof = session.done[verify_task(scenario)]
     names = (name for name in proof.files if name.startswith(_PLAIN))
     return {name.removeprefix(_PLAIN): proof.file(name).read_bytes() for name in names}
 

@@ -1,128 +1,159 @@
 """The project's own tests, with the trimmed file in the place of the one that it built.
 
 A test that passes with the plain file must pass with the trimmed one and its rest, and without the
-rest either pass or trap. It counts only if a process of it loads the trimmed file.
+rest either pass or trap in a function that is named. Where what tests reach is kept, it must pass
+without the rest as well. It counts only if a process of it loads the trimmed file.
 """
 
-import shlex
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from megtrim.core.build_spec import REST_SUFFIX
-from megtrim.core.chain.graph import PLAIN, REDUCED, defers_functions
-from megtrim.core.chain.result_store import code_digest, content_of
+from megtrim.core.chain.graph import REDUCED, defers_functions
+from megtrim.core.chain.result_store import content_of
 from megtrim.core.chain.session import Session, binary
-from megtrim.core.config.own_tests import OwnTestsConfig
-from megtrim.core.proof.results import FailedTest, SuiteResult
-from megtrim.core.trim.builds import applications, variants
-from megtrim.core.trim.builds import links as linking
+from megtrim.core.proof.results import FailedTest, SuiteResult, TrappedTest
+from megtrim.core.proof.trap_diagnosis import SymbolizingLink, named_program, read_function
+from megtrim.core.trim.builds import suites
 from megtrim.libs.elf.layout import parse_build_id
 from megtrim.libs.util.limits import clean_log
+from megtrim.libs.util.value import Value
 from megtrim.places.compile.projects.tested import OwnTest, SuiteFolder, SuiteRun
 
 _ALONE = "without the companion file"
 _WHOLE = "with the companion file"
 _TRIMMED = "with the trimmed file"
 _TAIL_LINES = 12
-_LOG = "build.log"
 
 
 def inputs(session: Session) -> dict[str, str]:
-    asked = _find_asked(session)
-    named = {
-        "plain": content_of(session.results.done[PLAIN]),
-        "reduced": content_of(session.results.done[REDUCED]),
-        "timeout": str(asked.timeout_s),
-        "megtrim": code_digest(),
-    }
-    for number, words in enumerate(asked.build):
-        named[f"build {number}"] = shlex.join(words)
-    for number, words in enumerate(asked.commands):
-        named[f"command {number}"] = shlex.join(words)
-    return named
+    reduced = content_of(session.done[REDUCED])
+    keeps = str(suites.find_asked(session).keep)
+    return {**suites.describe_inputs(session), "reduced": reduced, "keep": keeps}
 
 
 def work(session: Session, folder: Path) -> SuiteResult:
-    asked = _find_asked(session)
-    target = applications.linked_again(session)[0]
-    with variants.open_tests(session, linking.make_base_spec(session), target, folder) as place:
-        place.prepare(asked.build, timeout_s=_find_build_limit(asked), log=folder / _LOG)
-        return _Trial(session, target, place, asked).run()
+    trial = _Trial(session)
+    with suites.open_suite(session, folder) as place:
+        seen = trial.run(place)
+    functions: dict[str, str] = {}
+    trapped = seen.list_trapped()
+    # The link that names functions starts from the same tree, which is not ours meanwhile.
+    named = named_program(trial.target, session) if trapped else None
+    if named is not None:
+        with suites.open_suite(session, folder) as place:
+            functions = trial.name_traps(trapped, named, place)
+    return trial.judge(seen, functions)
 
 
-def _find_asked(session: Session) -> OwnTestsConfig:
-    asked = session.request.config.tests
-    if asked is None:
-        msg = "the configuration names no tests"
-        raise TypeError(msg)
-    return asked
+class SeenTests(Value):
+    tests: int
+    """All that there are."""
+    passing: tuple[OwnTest, ...]
+    """Those that pass with the plain file."""
+    alone: Mapping[str, SuiteRun]
+    """By name: without the companion file, if there is one."""
+    whole: Mapping[str, SuiteRun]
+    """By name: with the companion file; empty: there is none."""
 
+    def list_counted(self) -> tuple[OwnTest, ...]:
+        return tuple(each for each in self.passing if self._loads(each.name))
 
-def _find_build_limit(asked: OwnTestsConfig) -> float:
-    return max(asked.timeout_s, 3600.0)
+    def list_trapped(self) -> tuple[OwnTest, ...]:
+        return tuple(each for each in self.list_counted() if has_trapped(self.alone[each.name]))
+
+    def _loads(self, name: str) -> bool:
+        return any(name in runs and runs[name].loaded for runs in (self.alone, self.whole))
 
 
 class _Trial:
-    def __init__(
-        self, session: Session, target: str, place: SuiteFolder, asked: OwnTestsConfig
-    ) -> None:
-        self._target = target
-        self._place = place
-        self._asked = asked
-        self._say = session.services.console.say
-        self._program = binary(session.results.done[REDUCED], target)
+    def __init__(self, session: Session) -> None:
+        self.target = suites.find_target(session)
+        self._asked = suites.find_asked(session)
+        self._say = session.console.say
+        self._program = binary(session.done[REDUCED], self.target)
         self._build_id = parse_build_id(self._program.read_bytes())
-        self._defers = defers_functions(session.request.config)
+        self._defers = defers_functions(session.config)
 
-    def run(self) -> SuiteResult:
-        tests = self._place.list_tests(self._asked.commands)
-        passing = tuple(each for each in tests if self._run(each, "").passed)
+    def run(self, place: SuiteFolder) -> SeenTests:
+        tests = place.list_tests(self._asked.commands)
+        plain = self._run(tests, "", place)
+        passing = tuple(each for each in tests if plain[each.name].passed)
         self._say(f"  {len(passing)} of {len(tests)} tests pass with the plain file")
-        alone = self._run_trimmed(passing, whole=False)
-        whole = self._run_trimmed(passing, whole=True) if self._defers else {}
-        loads = {
-            each.name
-            for each in passing
-            if any(seen[each.name].loaded for seen in (alone, whole) if seen)
-        }
-        failed = (*_judge(alone, loads, self._name_way()), *_judge(whole, loads, _WHOLE))
+        whole: dict[str, SuiteRun] = {}
+        # A test that traps may leave the folder as no test expects it, so such runs come last.
+        if self._defers:
+            rest = self._program.with_name(f"{self._program.name}{REST_SUFFIX}")
+            with place.put(self._program, rest=rest):
+                whole = self._run(passing, self._build_id, place)
+        with place.put(self._program, rest=None):
+            alone = self._run(passing, self._build_id, place)
+        return SeenTests(tests=len(tests), passing=passing, alone=alone, whole=whole)
+
+    def name_traps(
+        self, trapped: tuple[OwnTest, ...], named: SymbolizingLink, place: SuiteFolder
+    ) -> dict[str, str]:
+        """Run the tests with the link that names functions, and return what each lacked first."""
+        build_id = parse_build_id(named.program.read_bytes())
+        with place.put(named.program, rest=None):
+            again = self._run(trapped, build_id, place)
+        functions = {}
+        for name, seen in again.items():
+            lacked = None if seen.place is None else named.locate(seen.place, seen.argument)
+            if lacked is not None:
+                functions[name] = read_function(lacked)
+        return functions
+
+    def judge(self, seen: SeenTests, functions: Mapping[str, str]) -> SuiteResult:
+        counted = seen.list_counted()
+        names = frozenset(each.name for each in counted)
+        traps = tuple(
+            TrappedTest(name=each.name, function=functions.get(each.name, ""))
+            for each in seen.list_trapped()
+        )
+        excused: frozenset[str] = frozenset()
+        if not self._asked.keep:
+            excused = frozenset(trap.name for trap in traps if trap.function)
+        way = _ALONE if self._defers else _TRIMMED
+        alone = {name: each for name, each in seen.alone.items() if name not in excused}
+        described = {trap.name: trap.describe() for trap in traps}
         return SuiteResult(
-            target=self._target,
-            tests=len(tests),
-            passing=len(passing),
-            counted=len(loads),
-            trapped=sum(_has_trapped(alone[name]) for name in loads),
-            unloaded=tuple(each.name for each in passing if each.name not in loads),
-            failed=failed,
+            target=self.target,
+            tests=seen.tests,
+            passing=len(seen.passing),
+            counted=len(counted),
+            traps=tuple(trap for trap in traps if trap.name in excused),
+            unloaded=tuple(each.name for each in seen.passing if each.name not in names),
+            failed=(
+                *_judge(alone, names, way, described),
+                *_judge(seen.whole, names, _WHOLE, {}),
+            ),
             deferring=self._defers,
+            keeping=self._asked.keep,
         )
 
-    def _name_way(self) -> str:
-        return _ALONE if self._defers else _TRIMMED
-
-    def _run_trimmed(self, tests: tuple[OwnTest, ...], *, whole: bool) -> dict[str, SuiteRun]:
-        rest = self._program.with_name(f"{self._program.name}{REST_SUFFIX}") if whole else None
-        with self._place.put(self._program, rest=rest):
-            return {each.name: self._run(each, self._build_id) for each in tests}
-
-    def _run(self, test: OwnTest, build_id: str) -> SuiteRun:
-        return self._place.run(test, build_id, timeout_s=self._asked.timeout_s)
+    def _run(
+        self, tests: Iterable[OwnTest], build_id: str, place: SuiteFolder
+    ) -> dict[str, SuiteRun]:
+        limit_s = self._asked.timeout_s
+        return {each.name: place.run(each, build_id, timeout_s=limit_s) for each in tests}
 
 
-def _has_trapped(seen: SuiteRun) -> bool:
+def has_trapped(seen: SuiteRun) -> bool:
     return seen.trapped and not seen.passed
 
 
-def _judge(runs: dict[str, SuiteRun], loads: set[str], way: str) -> Iterator[FailedTest]:
-    for name in sorted(loads & runs.keys()):
+def _judge(
+    runs: Mapping[str, SuiteRun], names: frozenset[str], way: str, traps: Mapping[str, str]
+) -> Iterator[FailedTest]:
+    for name in sorted(names & runs.keys()):
         seen = runs[name]
-        traps = way != _WHOLE and _has_trapped(seen)
-        if seen.passed or traps:
+        if seen.passed:
             continue
         lines = seen.said.splitlines()[-_TAIL_LINES:]
         yield FailedTest(
             name=name,
-            how=f"{way}, {seen.describe()}",
+            how=f"{way}, {traps.get(name) or seen.describe()}",
             whole=way == _WHOLE,
             said=clean_log("\n".join(lines)),
         )

@@ -88,6 +88,17 @@ class FailedTest(Value):
     said: str
 
 
+class TrappedTest(Value):
+    name: str
+    function: str
+    """The first that it lacked; empty: it is not known."""
+
+    def describe(self) -> str:
+        if self.function:
+            return f"it trapped: the function {self.function} is not kept"
+        return "it trapped, and not in a function that was left out"
+
+
 class SuiteResult(StageResult):
     """What the project's own tests found that pass with the plain file."""
 
@@ -98,12 +109,14 @@ class SuiteResult(StageResult):
     """Those that pass with the plain file."""
     counted: int
     """Of these, those that load the trimmed file."""
-    trapped: int
-    """Of those that count, those that trapped without a companion file."""
+    traps: tuple[TrappedTest, ...]
+    """Of those that count, those that trapped in a function that was left out, as they may."""
     unloaded: tuple[str, ...]
     """Names of those that pass with the plain file and do not load the trimmed one."""
     failed: tuple[FailedTest, ...]
     deferring: bool
+    keeping: bool = False
+    """What the tests reach is kept, so none may trap."""
 
     @property
     def exit_code(self) -> int:
@@ -115,10 +128,11 @@ class SuiteResult(StageResult):
                 f"none of {count(self.passing, 'test')} that pass with the plain file load "
                 f"{self.target}, so they show nothing of it"
             )
-        wrong = count_names(self.failed)
-        ends = [f"{self.counted - self.trapped - wrong} pass"]
-        if self.trapped:
-            ends.append(f"{self.trapped} trap")
+        wrong = count_names(tuple(each for each in self.failed if not each.whole))
+        trapped = len(self.traps)
+        ends = [f"{self.counted - trapped - wrong} pass"]
+        if trapped:
+            ends.append(f"{trapped} trap")
         if wrong:
             ends.append(f"{wrong} fail")
         how = ", ".join(ends)
@@ -137,6 +151,7 @@ def count_names(failed: tuple[FailedTest, ...]) -> int:
 def judge_tests(found: SuiteResult, check: Check, invocation: Invocation) -> Check:
     """Return the check with what was ``found``. Tests that show nothing are no pass."""
     lines = [f"{each.name}: {each.how}\n{each.said}" for each in found.failed]
+    lines += [f"{each.name}: {each.describe()}" for each in found.traps]
     if found.unloaded:
         names = ", ".join(found.unloaded)
         lines.append(f"these do not load {found.target}, and do not count: {names}")
@@ -144,6 +159,8 @@ def judge_tests(found: SuiteResult, check: Check, invocation: Invocation) -> Che
     again = invocation.again("verify")
     if found.failed:
         hint = "add what such a test does as a scenario, or name functions in trim.keep"
+        if found.keeping:
+            hint = "does the test do other things in each run? Name functions in trim.keep"
         return replace(check, status=CheckStatus.FAIL, hint=hint, reproduce=again)
     if not found.counted:
         hint = "let the tests start the trimmed program, or link the trimmed shared library"

@@ -50,13 +50,13 @@ def scenario_results(
     traced = traced_regions(session)
     return tuple(
         scenario_result(scenario, session, traced.get(scenario.id, 0), proofs.get(scenario.id))
-        for scenario in run_scenarios(session.request.config)
+        for scenario in run_scenarios(session.config)
     )
 
 
 def idle_checks(session: Session) -> Iterator[Check]:
     """Yield a check for each scenario that megtrim added and that could not run here."""
-    config = session.request.config
+    config = session.config
     for each in all_scenarios(config):
         if each.id not in config.idle:
             continue
@@ -92,9 +92,9 @@ def scenario_result(
     each: Scenario, session: Session, regions: int, proof: LastProof | None
 ) -> ScenarioResult:
     task = verify_task(each)
-    if task not in session.results.done:
+    if task not in session.done:
         return _report_unverified(each, session, regions, proof)
-    folder = session.results.done[task]
+    folder = session.done[task]
     result = folder.result_as(VerifyResult)
     outcome = result.outcome
     try:
@@ -134,7 +134,7 @@ def _report_unverified(
     settings = each.settings
     reproduce = session.request.invocation.verify(each.id)
     if proof and status in (ScenarioStatus.INFRASTRUCTURE, ScenarioStatus.UNVERIFIED):
-        age = proof.describe_age(session.request.config.verify.max_age_s)
+        age = proof.describe_age(session.config.verify.max_age_s)
         text = f"unverified, {age}: {text}"
     return ScenarioResult(
         id=each.id,
@@ -191,8 +191,8 @@ def last_proofs(session: Session) -> dict[str, LastProof | None]:
     """
     return {
         scenario.id: _last(session, scenario)
-        for scenario in run_scenarios(session.request.config)
-        if verify_task(scenario) not in session.results.done
+        for scenario in run_scenarios(session.config)
+        if verify_task(scenario) not in session.done
     }
 
 
@@ -207,8 +207,8 @@ def ahead(session: Session) -> Iterator[str]:
 
     Where the machine is, it may be tomorrow; a clock that was set back lets lapsed waivers count.
     """
-    tasks = (verify_task(scenario) for scenario in all_scenarios(session.request.config))
-    done = [session.results.done[task] for task in tasks if task in session.results.done]
+    tasks = (verify_task(scenario) for scenario in all_scenarios(session.config))
+    done = [session.done[task] for task in tasks if task in session.done]
     latest = max((each.result_as(VerifyResult).day for each in done), default=session.request.today)
     if latest > session.request.today + timedelta(days=1):
         yield f"this is the verdict of {session.request.today}, of what was verified on {latest}"
@@ -224,7 +224,7 @@ def _last(session: Session, scenario: Scenario) -> LastProof | None:
     days = (session.request.today - verified.day).days
     now = (
         applications.digests(scenario, session, REDUCED, "reduced")
-        if REDUCED in session.results.done
+        if REDUCED in session.done
         else {}
     )
     same = bool(now) and all(last.inputs.get(label) == digest for label, digest in now.items())
@@ -233,8 +233,8 @@ def _last(session: Session, scenario: Scenario) -> LastProof | None:
 
 
 def neighbour_results(session: Session) -> tuple[NeighbourResult, ...]:
-    done = session.results.done
-    every = all_scenarios(session.request.config)
+    done = session.done
+    every = all_scenarios(session.config)
     tasks = (f"{Stage.NEIGHBOURS}/{scenario.id}" for scenario in every)
     found = (done[task].result_as(NeighboursResult) for task in tasks if task in done)
     return tuple(row for each in found for row in each.neighbours)

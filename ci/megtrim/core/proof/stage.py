@@ -72,7 +72,7 @@ def result_type(task: Task) -> type[VerifyResult | DeferralResult | SuiteResult]
 def named_inputs(scenario: Scenario, session: Session) -> dict[str, str]:
     named = scenario_inputs(scenario, session)
     if scenario.searches:
-        named["algorithm cache"] = session.results.done[search_task(scenario)].files[CACHE_FILE]
+        named["algorithm cache"] = session.done[search_task(scenario)].files[CACHE_FILE]
     return named | {
         **applications.digests(scenario, session, PLAIN, "plain"),
         **applications.digests(scenario, session, REDUCED, "reduced"),
@@ -106,8 +106,8 @@ def _verify(scenario: Scenario, session: Session, folder: Path) -> VerifyResult:
             kept.parent.mkdir(parents=True, exist_ok=True)
             kept.write_bytes(data)
 
-    done = session.results.done
-    trimmed = trims_functions(session.request.config)
+    done = session.done
+    trimmed = trims_functions(session.config)
     plain = applications.program(scenario, session.request, done[PLAIN])
     cache = cache_of(scenario, session)
     trial = VerificationCase(
@@ -118,7 +118,7 @@ def _verify(scenario: Scenario, session: Session, folder: Path) -> VerifyResult:
         keep=keep,
         tolerance=scenario.settings.allowed,
         vary=scenario.judgement.vary,
-        rest=defers_functions(session.request.config),
+        rest=defers_functions(session.config),
         committed=session.request.options.committed,
     )
 
@@ -132,7 +132,7 @@ def _verify(scenario: Scenario, session: Session, folder: Path) -> VerifyResult:
                 raise
 
         device = session.services.device(scenario)
-        say = session.services.console.say
+        say = session.console.say
         again = partial(run_with_retries, device, attempt, say=say)
         return keep_first_failure(
             seen, again, good=lambda ended: ended[1].status is ScenarioStatus.PASS
@@ -161,4 +161,4 @@ def _verify(scenario: Scenario, session: Session, folder: Path) -> VerifyResult:
 
 
 def _keep_set(session: Session) -> StageFolder:
-    return session.results.done[keep_task(session.request.config)]
+    return session.done[keep_task(session.config)]

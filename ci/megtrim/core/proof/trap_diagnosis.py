@@ -15,11 +15,14 @@ from megtrim.core.functions.runtime_lines import RuntimeLine
 from megtrim.core.keep.keepset import KeepSet, missing
 from megtrim.core.keep.marks import RegionTraces
 from megtrim.core.keep.region import Region
+from megtrim.core.own_program import read_error
 from megtrim.core.trim.builds import applications, links
 from megtrim.core.trim.runs.execution import RunResult, RunSpec
 from megtrim.core.trim.runs.tracing import leave_trace
+from megtrim.libs.elf.layout import LOADED, segments
 from megtrim.libs.elf.symbol_names import readable
-from megtrim.libs.programs.exit_status import ProgramRun, RunOutcome, ending, error_message
+from megtrim.libs.elf.symbol_table import holding, parse_table, read_linked
+from megtrim.libs.programs.exit_status import ProgramRun, RunOutcome, ending
 from megtrim.libs.util.errors import InputError, MegtrimError
 from megtrim.libs.util.limits import read_text
 from megtrim.libs.util.value import Value
@@ -41,6 +44,22 @@ class SymbolizingLink(Value):
 
     def missing(self, run: ProgramRun) -> str | None:
         return linker_script.not_kept(run.stderr, self.dropped)
+
+    def locate(self, offset: int, number: int) -> str | None:
+        """Return what is lacking at a trap: ``offset`` in the file, ``number`` in a register."""
+        data = read_linked(self.program)
+        source = str(self.program)
+        parts = segments(data, source=source)
+        held = (
+            each.address + offset - each.offset
+            for each in parts
+            if each.kind == LOADED and 0 <= offset - each.offset < each.size_bytes
+        )
+        names = holding(parse_table(data, source=source), held)
+        if linker_script.REPORTING in names:
+            return self.dropped[number] if number < len(self.dropped) else None
+        # What is local and short has a bare trap in its own place.
+        return next((name for name in names if name in self.dropped), None)
 
 
 def read_named(program: Path, listed: Path) -> SymbolizingLink:
@@ -106,6 +125,8 @@ def diagnose(
         return _not_kept(reduced, name, why)
     if said and not said.is_missing:
         return _explain_by_runtime(reduced, said)
+    if named and not keep.regions() and keep.operators is None:
+        return _explain_without_regions(reduced)
     profiled = profile()
     if profiled is None:
         return diagnose_without_profile(reduced)
@@ -134,9 +155,7 @@ def explain(
     """
     how = _how(reduced)
     if ending(profile) is not RunOutcome.PASSED:
-        said = error_message(profile.stderr) or _how(profile)
-        text = f"{how}, and the profile build fails too: {said}"
-        return Diagnosis(status=ScenarioStatus.ENGINE_ERROR, text=text, log=profile.stderr)
+        return explain_by_whole(reduced, profile, "profile build")
     if lacking or lacking_operators:
         needed = ((lacking, "region"), (lacking_operators, "operator"))
         counts = " and ".join(count(len(things), noun) for things, noun in needed if things)
@@ -161,6 +180,13 @@ def explain(
     return Diagnosis(status=ScenarioStatus.ENGINE_ERROR, text=text, log=reduced.stderr)
 
 
+def explain_by_whole(reduced: ProgramRun, whole: ProgramRun, what: str) -> Diagnosis:
+    """Tell that a program of which nothing was left out fails in the same run."""
+    said = read_error(whole.stderr) or _how(whole)
+    text = f"{_how(reduced)}, and the {what} fails too: {said}"
+    return Diagnosis(status=ScenarioStatus.ENGINE_ERROR, text=text, log=whole.stderr)
+
+
 def diagnose_without_profile(reduced: ProgramRun) -> Diagnosis:
     trapped = ending(reduced) is RunOutcome.TRAP
     said = RuntimeLine.find(reduced.stderr)
@@ -168,6 +194,17 @@ def diagnose_without_profile(reduced: ProgramRun) -> Diagnosis:
     text = f"{how}; no profile build is at hand to name what it needs: {_HOW_TO_NAME}"
     status = ScenarioStatus.TRAP if trapped else ScenarioStatus.ENGINE_ERROR
     return Diagnosis(status=status, text=text, log=reduced.stderr, unexplained=True)
+
+
+def _explain_without_regions(reduced: ProgramRun) -> Diagnosis:
+    """Each call of a function that was left out names it, and nothing else was left out."""
+    if line := RuntimeLine.find(reduced.stderr):
+        text = f"{_how(reduced)}: {line.blame()}, or keep what is called there"
+        return Diagnosis(status=ScenarioStatus.TRAP, text=text, log=reduced.stderr)
+    text = f"{_how(reduced)}, and called no function that was left out"
+    trapped = ending(reduced) is RunOutcome.TRAP
+    status = ScenarioStatus.TRAP if trapped else ScenarioStatus.ENGINE_ERROR
+    return Diagnosis(status=status, text=text, log=reduced.stderr)
 
 
 def _explain_by_runtime(reduced: ProgramRun, said: RuntimeLine) -> Diagnosis:
@@ -182,12 +219,17 @@ def describe_with_rest(whole: ProgramRun) -> str:
 
 
 def _not_kept(reduced: ProgramRun, name: str, why: str) -> Diagnosis:
-    try:
-        function = readable(name)
-    except InputError:
-        function = name  # a trap is reported, whatever the machine has to make names readable
+    function = read_function(name)
     text = f"{_how(reduced)}: the function {function} is not kept, because {why}"
     return Diagnosis(status=ScenarioStatus.TRAP, text=text, log=reduced.stderr, function=function)
+
+
+def read_function(name: str) -> str:
+    """Return a linkage name as people read it, whatever the machine has to make it so."""
+    try:
+        return readable(name)
+    except InputError:
+        return name
 
 
 def _how(run: ProgramRun) -> str:
@@ -225,7 +267,7 @@ def named_program(name: str, session: Session) -> SymbolizingLink | None:
 
 def named_files(name: str, session: Session) -> tuple[Path, Path] | None:
     listed = DROPPED_FILE.format(target=applications.find_holder(name, session))
-    made = session.results.obtain(NAMED) if trims_functions(session.request.config) else None
+    made = session.results.obtain(NAMED) if trims_functions(session.config) else None
     if made is None or listed not in made.files:
         return None
     return made.file(links.locate_unstripped(Link.NAMED, name)), made.file(listed)

@@ -12,7 +12,8 @@ from typing import Protocol
 from megtrim.core.build_spec import Variant
 from megtrim.core.checks.statuses import ScenarioStatus
 from megtrim.core.keep.keepset import KeepSet
-from megtrim.core.project import find_program
+from megtrim.core.keep.marks import find_traces
+from megtrim.core.own_program import find_program
 from megtrim.core.proof.results import VerificationOutcome
 from megtrim.core.proof.trap_diagnosis import (
     Diagnosis,
@@ -27,7 +28,7 @@ from megtrim.core.trim.runs.execution import RunResult, RunSpec, run_on
 from megtrim.libs.programs import app_outputs
 from megtrim.libs.programs.app_outputs import OutputFile
 from megtrim.libs.programs.arrays import Comparison, compare, refusal
-from megtrim.libs.programs.exit_status import RunOutcome, ending, find_unknown_graph
+from megtrim.libs.programs.exit_status import RunOutcome, ending
 from megtrim.libs.programs.parity import OutputResult, Tolerance
 from megtrim.libs.util.errors import InfrastructureFailure, InputError
 from megtrim.libs.util.limits import clean_log
@@ -206,7 +207,7 @@ def _diagnose(trial: VerificationCase, lease: Lease, reduced: RunResult, note: N
 
 def describe_unknown_graph(stderr: str, model: str, keep: KeepSet) -> str:
     """Return what the engine warns of a model that is not the one its operator JSON is of."""
-    graph = find_unknown_graph(stderr)
+    graph = find_traces().find_unknown_graph(stderr)
     if not graph:
         return ""
     needs = keep.operators

@@ -23,6 +23,7 @@ from megtrim.core.checks.statuses import (
     exit_code,
 )
 from megtrim.core.config.config_id import id_of
+from megtrim.core.config.kinds import name_source
 from megtrim.core.config.units import WORK
 from megtrim.core.proof import neighbours
 from megtrim.core.proof.results import ScenarioResult, with_note
@@ -158,7 +159,7 @@ def _parts(verdict: Verdict, links: Links, *, measured: bool) -> Iterator[tuple[
         yield "neighbours", neighbours.markdown(verdict.neighbours)
     if has_kernels(verdict):
         yield "what was kept", render_keep_set(verdict)
-    yield "engine, toolchain and devices", identity(verdict)
+    yield f"{name_source(verdict.engine.kind)}, toolchain and devices", identity(verdict)
 
 
 def _decide(verdict: Verdict) -> Iterator[tuple[str, str]]:
@@ -408,7 +409,8 @@ def identity(verdict: Verdict) -> str:
     kernels = has_kernels(verdict)
     layout = f", layout {trim.layout}" if kernels else ""
     trim_text = f"level {trim.level}{layout}, optimize {trim.optimize}"
-    rows = [("engine", f"{code(engine.kind)} {code(engine.commit or engine.digest)}{dirty}")]
+    what = name_source(engine.kind)
+    rows = [(what, f"{code(engine.kind)} {code(engine.commit or engine.digest)}{dirty}")]
     if kernels:
         rows.append(("header generation", str(engine.generation)))
     rows += [
@@ -427,7 +429,8 @@ def identity(verdict: Verdict) -> str:
     if verdict.rebuild:
         rows.append(("compiled", describe_rebuild(verdict.rebuild)))
     rows += [("device", _describe_device(device)) for device in verdict.devices]
-    return fold("Engine, toolchain and devices", bounded_table(("what", "which"), rows, tuple))
+    title = f"{what.capitalize()}, toolchain and devices"
+    return fold(title, bounded_table(("what", "which"), rows, tuple))
 
 
 def _describe_device(device: DeviceIdentity) -> str:

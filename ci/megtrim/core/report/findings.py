@@ -196,7 +196,7 @@ def _describe_finding(finding: Concern, verdict: Verdict) -> _Outcome:
 _BRIEFLY = {
     CheckKind.TRAP: ("traps", "trap"),
     CheckKind.PARITY: ("differs from plain", "differ from plain"),
-    CheckKind.ENGINE: ("fails in the engine", "fail in the engine"),
+    CheckKind.ENGINE: ("fails", "fail"),
     CheckKind.TRACE: ("fails while it is traced", "fail while they are traced"),
     CheckKind.DEVICE: ("is not verified", "are not verified"),
     CheckKind.COVERAGE: ("is not verified", "are not verified"),

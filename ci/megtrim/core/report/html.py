@@ -76,7 +76,7 @@ _SHOWN = re.compile(
 )
 """Of the table of all words."""
 _ROW = re.compile(r"^\| (\*\*|`|)([a-zA-Z][\w -]*)\1 \| (.+?) \|", re.MULTILINE)
-_OF_MODELS = re.compile(r"\b(?:models?|regions?|MODEL|MIDOUT\w*)\b")
+_OF_MODELS = re.compile(r"\b(?:models?|regions?|MODEL)\b")
 _LINK = re.compile(r"\[([^]]*)\]\([^)]*\)")
 _MARKS = re.compile(r"\*+|`")
 _BREAK = re.compile(r"(/|_|::)(?=[^/_:])")
@@ -196,6 +196,7 @@ def _environment(*, kernels: bool = True) -> Environment:
             kernels=has_kernels(verdict),
         ),
         "compiled": describe_rebuild,
+        "cause_name": lambda cause: growth.name_cause(cause, kernels),
         "components": growth.name_components,
         "forms": growth.describe_forms,
         "size": format_bytes,

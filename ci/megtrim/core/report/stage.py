@@ -9,13 +9,13 @@ from megtrim.core.verdict.model import ReportResult, parse_verdict
 
 
 def inputs(task: Task, session: Session) -> dict[str, str]:
-    return {"verdict": session.results.done[VERDICT].files[VERDICT_FILE]}
+    return {"verdict": session.done[VERDICT].files[VERDICT_FILE]}
 
 
 def work(task: Task, session: Session, folder: Path) -> ReportResult:
     from megtrim.core.report import comment, html, junit
 
-    source = session.results.done[VERDICT].file(VERDICT_FILE)
+    source = session.done[VERDICT].file(VERDICT_FILE)
     verdict = parse_verdict(source.read_text(encoding="utf-8"), source=str(source))
     for name, text in (
         ("junit.xml", junit.render(verdict)),

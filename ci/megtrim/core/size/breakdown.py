@@ -14,6 +14,7 @@ from collections.abc import Set as AbstractSet
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, NamedTuple
 
+from megtrim.core.components import find_components
 from megtrim.core.config.problems import suggest
 from megtrim.core.config.units import STRIPPED as WHOLE_FILE
 from megtrim.core.config.units import Measure
@@ -21,7 +22,7 @@ from megtrim.core.size.attribution import Attribution, NameSources, Piece, attri
 from megtrim.core.size.byte_table import ByteChange, ByteTable
 from megtrim.core.size.prices import PriceList
 from megtrim.core.size.views import PriceKind, View
-from megtrim.libs.elf.components import are_unnamed, find_component, is_unnamed
+from megtrim.libs.elf.components import are_unnamed, is_unnamed
 from megtrim.libs.elf.sections import NAMED, STRIPPED
 from megtrim.libs.elf.symbol_names import fold
 from megtrim.libs.util.errors import InputError
@@ -85,7 +86,7 @@ def _label(piece: Piece) -> ByteRow:
     section, purpose, symbol, source = piece
     component = str(purpose)
     if purpose in NAMED:
-        component = find_component(symbol, source) or f"unexplained {purpose}"
+        component = find_components().find_component(symbol, source) or f"unexplained {purpose}"
         symbol = symbol or f"[unnamed in {section}]"
     return ByteRow(section, component, symbol or f"[{purpose}]", source or "[not known]")
 

@@ -39,7 +39,7 @@ def leave_tables(
     """Write the plain build's tables, remove its copies with symbols; a failure costs one table."""
     sizes: dict[tuple[str, str], int] = {}
     tables: dict[tuple[str, str], ByteTable] = {}
-    console = session.services.console
+    console = session.console
     leave_symbols(folder, wanted, artifacts, session)
     for name in sorted(artifacts):
         console.note(f"finding what each byte of {name} is")
@@ -56,7 +56,7 @@ def leave_tables(
     if tables:
         text = dump_sizes(Baseline(sizes=sizes, parts=tables))
         (folder / BYTE_TABLES_FILE).write_text(text, encoding="utf-8")
-    if session.request.config.work is None:
+    if session.config.work is None:
         shutil.rmtree(folder / UNSTRIPPED, ignore_errors=True)
 
 
@@ -71,7 +71,7 @@ def leave_symbols(
         try:
             variants.link(session, wanted, (spec,), folder)
         except (InputError, ProductFailure) as error:
-            session.services.console.warn(f"{name} has no copy with symbols: {error.message}")
+            session.console.warn(f"{name} has no copy with symbols: {error.message}")
             continue
         (folder / UNSTRIPPED).mkdir(exist_ok=True)
         made = folder / linking.locate_unstripped(UNSTRIPPED, name)

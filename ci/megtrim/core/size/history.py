@@ -258,20 +258,24 @@ def make_trends(
         measured.values(), key=lambda each: (each[0].committed_at, each[0].commit)
     ):
         groups.setdefault((entry.config, entry.quick), []).append((entry, files))
-    return tuple(
-        SizeTrend(
-            config=config,
-            quick=quick,
-            artifact=key[0],
-            variant=key[1],
-            measure=measure,
-            points=points,
-            max_bytes=_find_most((budgets or {}).get(config, ()), commits[-1][1], key, measure),
-        )
-        for (config, quick), commits in sorted(groups.items())
-        for key in sorted({key for _, files in commits for key in files})
-        if variant in ("", key[1]) and (points := tuple(_list_points(key, measure, commits)))
-    )
+    trends = []
+    for (config, quick), commits in sorted(groups.items()):
+        limits = (budgets or {}).get(config, ())
+        for key in sorted({key for _, files in commits for key in files}):
+            points = tuple(_list_points(key, measure, commits))
+            if not points or variant not in ("", key[1]):
+                continue
+            trend = SizeTrend(
+                config=config,
+                quick=quick,
+                artifact=key[0],
+                variant=key[1],
+                measure=measure,
+                points=points,
+                max_bytes=_find_most(limits, commits[-1][1], key, measure),
+            )
+            trends.append(trend)
+    return tuple(trends)
 
 
 def _list_points(

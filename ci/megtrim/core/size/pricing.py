@@ -79,18 +79,16 @@ class PricedArtifact(Value):
 
 
 def open_artifacts(session: Session) -> Iterator[PricedArtifact]:
-    folder = session.results.done[SHIPPED_REFERENCES]
+    folder = session.done[SHIPPED_REFERENCES]
     keep = references.read_keep(session)
-    linked_again = (
-        linking.identities(session.results) if trims_functions(session.request.config) else {}
-    )
-    for name in session.request.config.artifacts:
+    linked_again = linking.identities(session.results) if trims_functions(session.config) else {}
+    for name in session.config.artifacts:
         place = linking.locate_unstripped(Link.REFERENCED, name)
         if place not in folder.files:
             continue
         untrimmed = linking.read_program(name, session) if name in linked_again else None
         dropped = untrimmed.trim(keep).dropped if untrimmed else ()
-        shipped = binary(session.results.done[REDUCED], name)
+        shipped = binary(session.done[REDUCED], name)
         program = PricedProgram(
             graph=references.read_program(name, folder).graph,
             regions=frozenset(keep.regions()),
@@ -110,14 +108,14 @@ def open_artifacts(session: Session) -> Iterator[PricedArtifact]:
 def find_prices(session: Session) -> tuple[PriceList, ...]:
     """None, with a warning, where they cannot be found."""
     try:
-        if PROFILE in session.results.done:
+        if PROFILE in session.done:
             session.results.obtain(PROFILE_REFERENCES)
         if session.results.obtain(SHIPPED_REFERENCES) is None:
             return ()
-        session.services.console.note("finding prices")
+        session.console.note("finding prices")
         return tuple(map(make_price_list, open_artifacts(session)))
     except InputError as error:
-        session.services.console.warn(f"the prices of models will not be known: {error.message}")
+        session.console.warn(f"the prices of models will not be known: {error.message}")
         return ()
 
 
@@ -157,7 +155,7 @@ def _iter_prices(artifact: PricedArtifact) -> Iterator[Price]:
 
 
 def _read_extents(name: str, session: Session) -> Mapping[str, RegionExtents]:
-    folder = session.results.done.get(PROFILE_REFERENCES)
+    folder = session.done.get(PROFILE_REFERENCES)
     place = linking.locate_unstripped(Link.REFERENCED, name)
     if folder is None or place not in folder.files:
         return {}

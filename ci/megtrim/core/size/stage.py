@@ -8,9 +8,7 @@ from megtrim.core.chain.filenames import BYTE_TABLES_FILE, FINAL_FOLDER, PASS_FO
 from megtrim.core.chain.graph import (
     LINKED,
     PLAIN,
-    PROFILE,
     REDUCED,
-    REGION,
     SIZE,
     Task,
     task_name,
@@ -60,21 +58,22 @@ _File = tuple[str, str]
 _MOST_PRICES = 20
 """Of each kind, besides models and scenarios."""
 _MOST_CHANGES = 40
+_SHIPPED = str(Variant.REDUCED)
 
 
 def inputs(task: Task, session: Session) -> dict[str, str]:
-    config = session.request.config
+    config = session.config
     builds = _builds(task, session)
     named = {
         f"{variant} {artifact}": binary_digest(build, artifact)
         for artifact in config.artifacts
-        for variant, build in builds
+        for variant, build in builds.items()
     }
-    *_, (_, shipped) = builds
+    shipped = session.done[REDUCED]
     for artifact in config.artifacts:
         if named_copy := locate_named(shipped, artifact):
             named[f"symbols of {artifact}"] = shipped.files[named_copy]
-    plain = session.results.done[PLAIN]
+    plain = session.done[PLAIN]
     if BYTE_TABLES_FILE in plain.files:
         named["bytes of plain"] = plain.files[BYTE_TABLES_FILE]
     named["made from"] = name_build_inputs(shipped, session)
@@ -85,7 +84,7 @@ def inputs(task: Task, session: Session) -> dict[str, str]:
         named["AAR"] = f"{session.services.engine.identity().digest} {dump(aar)}"
     if config.trim.prices:
         named["prices"] = "of models and scenarios"
-    done = session.results.done
+    done = session.done
     lost = _list_lost(task, session)
     for each in task.wants:
         named[each] = (
@@ -106,12 +105,12 @@ def inputs(task: Task, session: Session) -> dict[str, str]:
 
 
 def work(task: Task, session: Session, folder: Path) -> SizeResult:
-    config = session.request.config
+    config = session.config
     builds = _builds(task, session)
     facts = {
         (artifact, variant): read_elf(binary(build, artifact))
         for artifact in config.artifacts
-        for variant, build in builds
+        for variant, build in builds.items()
     }
     all_prices: tuple[PriceList, ...] = ()
     if config.trim.prices:
@@ -120,9 +119,9 @@ def work(task: Task, session: Session, folder: Path) -> SizeResult:
         all_prices = find_prices(session)
     prices = {each.artifact: shorten(each, _MOST_PRICES) for each in all_prices}
     parts, measured = _measure(builds, session, prices)
-    plain = byte_tables.read_tables(session.results.done[PLAIN])
-    made_from = read_build_inputs(builds[-1][1], session)
-    done = session.results.done
+    plain = byte_tables.read_tables(session.done[PLAIN])
+    made_from = read_build_inputs(session.done[REDUCED], session)
+    done = session.done
     lost = _list_lost(task, session)
     uses = {
         task_name(each): done[each].result_as(Use)
@@ -148,14 +147,14 @@ def work(task: Task, session: Session, folder: Path) -> SizeResult:
     artifacts = []
     for name in config.artifacts:
         price = every_price.get(name)
-        table = parts.get((name, builds[-1][0]))
+        table = parts.get((name, _SHIPPED))
         sizes = (
             _weigh((name, variant), facts[name, variant], now, before, changes, price)
-            for variant, _ in builds
+            for variant in builds
         )
         byte_map = None
         if table is not None and not are_unnamed(table.components):
-            byte_map = make_map(name, builds[-1][0], table, plain.get(name))
+            byte_map = make_map(name, _SHIPPED, table, plain.get(name))
         artifacts.append(
             ArtifactSizes(name=name, sizes=tuple(sizes), prices=prices.get(name), byte_map=byte_map)
         )
@@ -184,25 +183,24 @@ def _list_lost(task: Task, session: Session) -> dict[str, str]:
 
 
 def _measure(
-    builds: list[tuple[str, StageFolder]], session: Session, prices: Mapping[str, PriceList]
+    builds: Mapping[str, StageFolder], session: Session, prices: Mapping[str, PriceList]
 ) -> tuple[dict[_File, ByteTable], dict[_File, Measures]]:
     parts: dict[_File, ByteTable] = {}
     measured: dict[_File, Measures] = {}
-    *_, (shipped, last) = builds
     asked = _list_asked(session)
-    aars = weigh_aar(session, last)
-    for variant, build in builds:
-        for artifact in session.request.config.artifacts:
+    aars = weigh_aar(session, session.done[REDUCED])
+    for variant, build in builds.items():
+        for artifact in session.config.artifacts:
             key = (artifact, variant)
-            if variant != shipped and key not in asked:
+            if variant != _SHIPPED and key not in asked:
                 continue
-            named = locate_named(build, artifact) if variant == shipped else ""
+            named = locate_named(build, artifact) if variant == _SHIPPED else ""
             copy = build.file(named) if named else None
             try:
                 found = byte_tables.break_down_file(binary(build, artifact), copy, deflate=True)
                 measures = list_measures(found, prices.get(artifact) if named else None)
                 measured[key] = measures
-                if variant == shipped and artifact in aars:
+                if variant == _SHIPPED and artifact in aars:
                     measures[str(Measure.AAR)] = aars[artifact]
                 if f"bin/{artifact}{REST_SUFFIX}" in build.files:
                     rest = read_linked(binary(build, f"{artifact}{REST_SUFFIX}"))
@@ -214,20 +212,20 @@ def _measure(
                     parts[key] = make_table(found.by_component(View.SYMBOL))
             except InputError as error:
                 # A size that is within its budget does not depend on what its bytes are.
-                console = session.services.console
+                console = session.console
                 console.warn(f"the growth of {artifact} will not be explained: {error.message}")
     return parts, measured
 
 
 def _find_existing(
-    builds: list[tuple[str, StageFolder]],
+    builds: Mapping[str, StageFolder],
     session: Session,
     now: Baseline,
     plain: Mapping[str, ByteTable],
 ) -> dict[str, frozenset[str]]:
     """Return what the builds have of each artifact that is without a part that a budget is of."""
     existing: dict[str, frozenset[str]] = {}
-    for budget in session.request.config.budgets:
+    for budget in session.config.budgets:
         artifact = budget.artifact
         if not (budget.section or budget.component):
             continue
@@ -239,13 +237,13 @@ def _find_existing(
         if budget.component and not known:
             msg = f"the budget {budget.id} limits something that {artifact} does not have"
             why = "whether it ever had it is not known: its plain build has no symbols"
-            session.services.console.warn(f"{msg}; {why}")
+            session.console.warn(f"{msg}; {why}")
     return existing
 
 
 def _list_existing(
     artifact: str,
-    builds: list[tuple[str, StageFolder]],
+    builds: Mapping[str, StageFolder],
     now: Baseline,
     plain: ByteTable | None,
     session: Session,
@@ -253,13 +251,13 @@ def _list_existing(
     """Components are the plain program's: the region build may not have all of them."""
     existing = list_parts(None, plain)
     files = []
-    for variant, build in builds:
+    for variant, build in builds.items():
         if measures := now.measured.get((artifact, variant)):
             existing |= list_parts(measures, None)
         elif f"bin/{artifact}" in build.files:
             files.append((binary(build, artifact), False))
-    if plain is None and trims_plain_build(session.request.config):
-        linked = session.results.done[LINKED]
+    if plain is None and trims_plain_build(session.config):
+        linked = session.done[LINKED]
         files.append((linked.file(locate_unstripped(Link.UNFOLDED, artifact)), True))
     for path, named in files:
         try:
@@ -273,7 +271,7 @@ def _list_existing(
 
 def _list_asked(session: Session) -> set[_File]:
     asked: set[_File] = set()
-    for budget in session.request.config.budgets:
+    for budget in session.config.budgets:
         if budget.measure:
             asked.add((budget.artifact, str(budget.variant)))
             if budget.max_size is not None and budget.max_size.share:
@@ -316,18 +314,9 @@ def _weigh(
     )
 
 
-def _builds(task: Task, session: Session) -> list[tuple[str, StageFolder]]:
-    every = (
-        (Variant.PLAIN, PLAIN),
-        (Variant.PROFILE, PROFILE),
-        (Variant.REGION, REGION),
-        (Variant.REDUCED, REDUCED),
-    )
-    return [
-        (str(variant), session.results.done[build])
-        for variant, build in every
-        if build in task.needs
-    ]
+def _builds(task: Task, session: Session) -> dict[str, StageFolder]:
+    """Return those that are measured, by variant; what ships is among them."""
+    return {task_name(build): session.done[build] for build in task.needs}
 
 
 def expect_usable_baseline(request: TrimRequest) -> Baseline | None:
@@ -384,7 +373,7 @@ def _baseline(session: Session) -> Baseline | None:
         return None
     path, shown = chosen
     if not _is_there(path, session.request):
-        session.services.console.warn(f"there is no baseline {shown}, so growth is not measured")
+        session.console.warn(f"there is no baseline {shown}, so growth is not measured")
         return Baseline(source=f"{NO_BASELINE}there is no {shown}", sizes={})
     return _load_baseline(chosen, session.request)
 
@@ -399,7 +388,7 @@ def _choose_baseline(session: Session) -> tuple[Path, str] | None:
         return chosen
     root = session.services.store.root
     quick = request.options.quick
-    made_from = make_print(read_build_inputs(session.results.done[REDUCED], session))
+    made_from = make_print(read_build_inputs(session.done[REDUCED], session))
     for path, passed in list_passes(root, request.origin, quick=quick):
         if passed.made_from != made_from:
             at = f", at {passed.origin.commit[:12]}" if passed.origin.commit else ""
@@ -410,12 +399,12 @@ def _choose_baseline(session: Session) -> tuple[Path, str] | None:
 
 def remember_pass(session: Session, made_of: MadeOf | None) -> None:
     """Keep the sizes of a trim that passed. ``made_of``: None: it is not known."""
-    sizes = session.results.done[SIZE].file(SIZES_FILE)
+    sizes = session.done[SIZE].file(SIZES_FILE)
     store = session.services.store
     try:
         store.claim(PASS_FOLDER)
     except InputError as error:
-        session.services.console.warn(f"{error.message}: no pass is kept")
+        session.console.warn(f"{error.message}: no pass is kept")
         return
     keep_pass(store.root, sizes, made_of)
 

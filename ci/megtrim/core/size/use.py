@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Literal
 
 from megtrim.core.build_spec import Variant
 from megtrim.core.checks.statuses import CheckKind, CheckStatus
+from megtrim.core.components import find_components
 from megtrim.core.config.performance import MemoryConfig, WorkConfig
 from megtrim.core.config.units import PEAK, WORK
 from megtrim.core.size.beside import find_growth_beside, find_unmapped_growth, with_base
@@ -30,7 +31,6 @@ from megtrim.core.size.counted import (
 )
 from megtrim.core.size.rows import BudgetRow, WorkUse
 from megtrim.core.size.views import View
-from megtrim.libs.elf.components import find_component
 from megtrim.libs.elf.symbol_names import readable
 from megtrim.libs.util.errors import InputError
 from megtrim.libs.util.wording import count
@@ -363,7 +363,8 @@ def _tabulate(work: Work, left_out: AbstractSet[str]) -> ByteTable:
     components: dict[str, Counter[str]] = {}
     for name, (instructions, _) in work.functions.items():
         if name not in left_out:
-            named = components.setdefault(find_component(name, ""), Counter())
+            component = find_components().find_component(name, "")
+            named = components.setdefault(component, Counter())
             named[_show(name)] += instructions
     return ByteTable(least_bytes=0, components=components)
 

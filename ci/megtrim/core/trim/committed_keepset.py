@@ -163,12 +163,10 @@ def settle(session: Session, folder: StageFolder) -> int:
     if request.options.committed or request.options.quick:
         return EXIT_PASS
     now = read_keep_set(folder.file(KEEP_SET_FILE))
-    path = session.request.path(session.request.config.keep_set)
+    path = session.request.path(session.config.keep_set)
     writes = request.options.records or request.options.accept
     if not writes and not find_files(path):
-        session.services.console.say(
-            f"  {path}: there is no keep set yet; `megtrim trim` writes it"
-        )
+        session.console.say(f"  {path}: there is no keep set yet; `megtrim trim` writes it")
         return EXIT_PASS
     if session.request.options.accept or not find_files(path):
         previous = None
@@ -176,32 +174,32 @@ def settle(session: Session, folder: StageFolder) -> int:
             previous = read_folder(path)
         counts = _counts(now, previous)
         write_committed(path, now)
-        session.services.console.say(
+        session.console.say(
             f"  wrote {path}: {counts}: commit it; it lists the code to keep, and for whom"
         )
         return EXIT_PASS
-    before = read_folder(path, shown=str(session.request.config.keep_set))
+    before = read_folder(path, shown=str(session.config.keep_set))
     _expect_not_shrunken(before, now)
     more = add_first_times(before, now)
     check = keep_set_check(more, now, session.request)
     if check.status is not CheckStatus.PASS:
         check = keep_set_check(before, now, session.request)
-        session.services.console.warn(f"{path}: {check.detail}\n  {check.hint}")
+        session.console.warn(f"{path}: {check.detail}\n  {check.hint}")
     elif more != before and not writes:
-        session.services.console.warn(f"{path} lacks new entries: `megtrim trim` adds them")
+        session.console.warn(f"{path} lacks new entries: `megtrim trim` adds them")
     elif more != before:
         write_committed(path, more)
-        session.services.console.say(f"  updated {path}: {_counts(more, before)}: commit it")
+        session.console.say(f"  updated {path}: {_counts(more, before)}: commit it")
     elif before != now:
-        session.services.console.warn(f"{path} is not what was traced now: {_counts(now, before)}")
+        session.console.warn(f"{path} is not what was traced now: {_counts(now, before)}")
     return ProductFailure.exit_code if check.status is CheckStatus.FAIL else EXIT_PASS
 
 
 def keep_set_checks(session: Session) -> Iterator[Check]:
-    folder = session.results.done.get(keep_task(session.request.config))
+    folder = session.done.get(keep_task(session.config))
     if folder is None or session.request.options.committed or session.request.options.quick:
         return
-    path = session.request.config.keep_set
+    path = session.config.keep_set
     if not find_files(session.request.path(path), shown=str(path)):
         return  # none was written yet, and what only asks writes none
     before = read_folder(session.request.path(path), shown=str(path))

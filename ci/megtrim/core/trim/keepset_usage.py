@@ -37,8 +37,8 @@ from megtrim.core.trim.results import (
 
 
 def trim_choice(session: Session) -> TrimChoice:
-    trim = session.request.config.trim
-    plain = trims_plain_build(session.request.config)
+    trim = session.config.trim
+    plain = trims_plain_build(session.config)
     minimum = MINIMUM_SIZE if trim.minimum_size else ()
     off = () if plain else switched_off(trim)
     named_off = [str(flag) for flag in off if flag not in minimum]
@@ -96,11 +96,11 @@ def traced_regions(session: Session) -> dict[str, int]:
     keep = _keep_set(session.results)
     if session.request.options.committed and keep is not None:
         return {record.id: len(record.regions) for record in keep.scenarios}
-    tasks = ((each.id, trace_task(each)) for each in all_scenarios(session.request.config))
+    tasks = ((each.id, trace_task(each)) for each in all_scenarios(session.config))
     return {
-        id_: session.results.done[task].result_as(TraceResult).regions
+        id_: session.done[task].result_as(TraceResult).regions
         for id_, task in tasks
-        if task in session.results.done
+        if task in session.done
     }
 
 

@@ -32,6 +32,8 @@ class HeaderResult(StageResult):
 class FunctionCount(Value):
     held: int
     dropped: int
+    guarded: int = 0
+    """Exports that return an error where a function is missing."""
 
 
 class ReduceResult(StageResult):
@@ -52,6 +54,23 @@ class UnfoldedLinksResult(StageResult):
 class RecordResult(StageResult):
     functions: int
     time_s: float
+
+
+class ReachedTest(Value):
+    id: str
+    """What the keep set calls it."""
+    name: str
+    file: str
+    """With the functions that it reaches."""
+
+
+class SuiteRecordResult(StageResult):
+    """What the project's own tests reach."""
+
+    tests: int
+    """All that there are."""
+    reached: tuple[ReachedTest, ...]
+    """Those that pass and reach functions."""
 
 
 class FunctionsKeepSetResult(StageResult):

@@ -42,7 +42,7 @@ from megtrim.core.proof.scenario_results import (
 from megtrim.core.size.budgets import ending, warn_early
 from megtrim.core.size.results import budget_places, size_result, warn_of_growth
 from megtrim.core.size.rows import BudgetRow
-from megtrim.core.trim.builds.applications import warn_of_libraries
+from megtrim.core.trim.builds.applications import warn_of_left_behind, warn_of_libraries
 from megtrim.core.trim.committed_keepset import digest_committed, keep_set_checks, list_retrained
 from megtrim.core.trim.keepset_usage import (
     functions_use,
@@ -80,7 +80,7 @@ _STAGE_CHECKS = {
 
 
 def inputs(task: Task, session: Session) -> dict[str, str]:
-    config = session.request.config
+    config = session.config
     toolchain = session.services.toolchain
     identity = session.services.engine.identity()
     named = {
@@ -100,8 +100,8 @@ def inputs(task: Task, session: Session) -> dict[str, str]:
         shown = {"name": device.name, "kind": device.kind, "facts": device.facts()}
         named[f"device of {name}"] = json.dumps(shown, sort_keys=True)
     for wanted in task.wants:
-        if wanted in session.results.done:
-            named[wanted] = content_of(session.results.done[wanted])
+        if wanted in session.done:
+            named[wanted] = content_of(session.done[wanted])
         elif wanted in session.results.failed:
             named[wanted] = failure_content(session.results.failed[wanted])
         else:
@@ -121,7 +121,7 @@ def inputs(task: Task, session: Session) -> dict[str, str]:
 
 
 def work(task: Task, session: Session, folder: Path) -> VerdictResult:
-    config = session.request.config
+    config = session.config
     toolchain = session.services.toolchain
     proofs = _last_proofs(task, session)
     proves = _proves(task)
@@ -135,12 +135,12 @@ def work(task: Task, session: Session, folder: Path) -> VerdictResult:
         image=toolchain.image,
         page_bytes=toolchain.page_bytes,
     )
-    checks = [
+    here = [
         *_stage_checks(task, session),
         *page_checks(session),
         *_tests_checks(session),
-        *keep_set_checks(session),
     ]
+    checks = [*here, *keep_set_checks(session)]
     if proves:
         checks += idle_checks(session)
     facts = VerdictInputs(
@@ -162,7 +162,9 @@ def work(task: Task, session: Session, folder: Path) -> VerdictResult:
         rebuild=rebuild(session.results),
         neighbours=neighbour_results(session),
         performance=_performance(task, session),
-        unverified=_choose_policy(UnverifiedPolicy(config.verify.unverified), sizes.budgets),
+        unverified=_choose_policy(
+            UnverifiedPolicy(config.verify.unverified), (*here, *sizes.budgets)
+        ),
         warnings=_warnings(session),
         programs=_list_final_programs(session),
         next=_suggest_next(session),
@@ -233,9 +235,9 @@ def _devices(task: Task, session: Session) -> tuple[DeviceIdentity, ...]:
     found = {each.name: each for each in _list_measuring_devices(task, session)}
     if found:
         return tuple(found[name] for name in sorted(found))
-    for scenario in all_scenarios(session.request.config):
+    for scenario in all_scenarios(session.config):
         device = session.services.devices.get(scenario.cpu_class.name)
-        done = session.results.done.get(verify_task(scenario))
+        done = session.done.get(verify_task(scenario))
         if done is not None:
             machine = done.result_as(VerifyResult).device
         elif device is not None:
@@ -268,9 +270,9 @@ def _list_measuring_devices(task: Task, session: Session) -> Iterable[DeviceIden
     return find(wanted, session)
 
 
-def _choose_policy(asked: UnverifiedPolicy, budgets: Iterable[BudgetRow]) -> UnverifiedPolicy:
-    """``asked`` is of devices. A limit that the machine did not check is never a pass."""
-    lost = any(row.status is CheckStatus.INFRASTRUCTURE for row in budgets)
+def _choose_policy(asked: UnverifiedPolicy, here: Iterable[Check | BudgetRow]) -> UnverifiedPolicy:
+    """``asked`` is of devices. What this machine did not build or measure is never a pass."""
+    lost = any(each.status is CheckStatus.INFRASTRUCTURE for each in here)
     return UnverifiedPolicy.FAIL if lost else asked
 
 
@@ -278,7 +280,7 @@ def _stage_checks(judged: Task, session: Session) -> Iterator[Check]:
     for task, kind in _STAGE_CHECKS.items():
         if task not in judged.wants:
             continue
-        done = session.results.done.get(task)
+        done = session.done.get(task)
         failure = session.results.failed.get(task)
         if done is None and failure is None:
             continue
@@ -316,7 +318,7 @@ def _fail(check: Check, failure: MegtrimError, session: Session) -> Check:
 
 
 def _tests_checks(session: Session) -> Iterator[Check]:
-    done = session.results.done.get(TESTS)
+    done = session.done.get(TESTS)
     failure = session.results.failed.get(TESTS)
     if done is None and failure is None:
         return
@@ -339,7 +341,7 @@ def _tests_checks(session: Session) -> Iterator[Check]:
 def page_checks(session: Session) -> Iterator[Check]:
     page_bytes = session.services.toolchain.page_bytes
     request = session.request
-    reduced = session.results.done.get(REDUCED)
+    reduced = session.done.get(REDUCED)
     if not page_bytes or reduced is None:
         return
     for artifact in request.config.artifacts:
@@ -383,24 +385,28 @@ def _describe_reduced(reduced: ReduceResult) -> str:
         dropped = sum(each.dropped for each in counts)
         held = sum(each.held for each in counts)
         stay = f"{held - dropped} stay: what ran, and what must stay whatever ran"
-        return f"linked without {dropped} of {held} functions; {stay}"
+        said = f"linked without {dropped} of {held} functions; {stay}"
+        if guarded := sum(each.guarded for each in counts):
+            said += f"; calls of {count(guarded, 'export')} that reach the others return an error"
+        return said
     units = reduced.build.translation_units
     return f"built; the header was in all {units} translation units that were compiled"
 
 
 def _warnings(session: Session) -> tuple[str, ...]:
     dirty = session.services.engine.identity().dirty
-    header = session.results.done.get(HEADER)
+    header = session.done.get(HEADER)
     sizes = size_result(session.results)
-    config = session.request.config
+    config = session.config
     warnings = list(session.request.loaded.warnings)
     if dirty:
         files = count(len(dirty), "file")
-        warnings.append(f"the engine's tree differs from its commit in {files}")
+        warnings.append(f"the source differs from its commit in {files}")
     if header:
         warnings += header.result_as(HeaderResult).warnings
     warnings += list_retrained(session)
     warnings += warn_of_libraries(session)
+    warnings += warn_of_left_behind(session)
     warnings += list_larger(sizes.artifacts, config.trim.level)
     warnings += warn_early(sizes.budgets)
     warnings += warn_of_growth(sizes)

@@ -1,17 +1,13 @@
 """The command line of ``load_and_run``: what a scenario adds, and what a user may add.
 
-Flags are parsed as the engine's own program parses them. Those that megtrim adds are spelt so that
-every release accepts them.
+Flags that megtrim adds are spelt so that every release accepts them.
 """
 
-import difflib
-import re
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
 
-from megtrim.engines.load_and_run.dialects import Dialect
+from megtrim.libs.programs.application_arguments import Places
+from megtrim.libs.programs.flags import Dialect, is_on, list_names, parse_flags, spell_flag
 from megtrim.libs.util.errors import InputError
-from megtrim.libs.util.value import Value
 
 _RESERVED = {
     "input": "use the key inputs, so that each file is bound by its digest",
@@ -28,84 +24,20 @@ _NO_OUTPUTS = (
     "leave it out: this engine crashes where it is to dump outputs after a run that computed "
     "nothing; it changes no output, and `megtrim perf run --experiment fake-first` times it"
 )
-_OFF = ("0", "f", "false", "n", "no")
-"""Values by which gflags turns a switch off."""
 INPUT_SUFFIXES = (".json", ".npy", ".pgm", ".ppm")
-_LITERAL = re.compile(r"--[A-Za-z0-9][A-Za-z0-9-]*")
-_CLOSE = 0.7
-_LONGEST = 60
-
-
-@dataclass(frozen=True, slots=True)
-class Flag:
-    """One flag; its name has ``_`` instead of ``-``."""
-
-    name: str
-    value: str | None
-
-
-class ProgramArguments(Value):
-    program: str
-    model: str
-    arguments: tuple[str, ...]
-    inputs: tuple[tuple[str, str], ...] = ()
-    threads: int = 1
-    algo_cache: str | None = None
-    search: bool = False
-    dump_dir: str | None = None
-
-
-def flags(arguments: Sequence[str], *, dialect: Dialect, source: str) -> tuple[Flag, ...]:
-    rest = list(reversed(arguments))
-    found = []
-    while rest:
-        argument = rest.pop()
-        name, equals, value = argument.lstrip("-").partition("=")
-        dashes = len(argument) - len(argument.lstrip("-"))
-        if dashes not in (1, 2) or not name:
-            msg = f"{source}: found the argument {argument!r}, expected a flag such as --cpu"
-            raise InputError(msg, hint="the key file names the model; values follow flags")
-        if dialect.literal:
-            _expect_literal(argument, source)
-        found.append(_flag(_plain(name), value if equals else None, rest, dialect, source))
-    return tuple(found)
-
-
-def _flag(name: str, value: str | None, rest: list[str], dialect: Dialect, source: str) -> Flag:
-    if not dialect.knows(name):
-        msg = f"{source}: the flag {_spell_flag(name)} is unknown to this engine"
-        raise InputError(msg, hint=_suggestion(name, dialect))
-    if value is not None or dialect.is_switch(name):
-        return Flag(name, value)
-    if name in dialect.optional and (not rest or rest[-1].startswith("--")):
-        return Flag(name, None)
-    if not rest:
-        msg = f"{source}: the flag {_spell_flag(name)} has no value"
-        raise InputError(msg, hint="write the value after it as a separate argument")
-    return Flag(name, rest.pop())
-
-
-def _expect_literal(argument: str, source: str) -> None:
-    if _LITERAL.fullmatch(argument):
-        return
-    name, equals, value = argument.lstrip("-").partition("=")
-    spelled = _spell_flag(_plain(name)) + (f" and {value}, as two arguments" if equals else "")
-    msg = f"{source}: found the argument {argument!r}, which load_and_run up to 1.6 does not accept"
-    raise InputError(msg, hint=f"write it as {spelled}")
 
 
 def check_arguments(arguments: Sequence[str], *, dialect: Dialect, source: str) -> None:
     """``source`` is the place of the arguments (``megtrim.yaml:12``), with which messages begin."""
     check_reserved(arguments, source=source)
-    found = flags(arguments, dialect=dialect, source=source)
-    fakes = [each.value for each in found if each.name == _FAKE_FIRST]
-    if dialect.dumps_warm_ups and fakes and (fakes[-1] or "").lower() not in _OFF:
-        msg = f"{source}: the flag {_spell_flag(_FAKE_FIRST)} is not allowed in args"
+    found = parse_flags(arguments, dialect=dialect, source=source)
+    if dialect.dumps_warm_ups and is_on(found, _FAKE_FIRST, dialect):
+        msg = f"{source}: the flag {spell_flag(_FAKE_FIRST)} is not allowed in args"
         raise InputError(msg, hint=_NO_OUTPUTS)
 
 
 def check_reserved(arguments: Iterable[str], *, source: str) -> None:
-    for name in _names(arguments):
+    for name in list_names(arguments):
         # A switch can be turned off as --noNAME, which collides just as well.
         reason = _RESERVED.get(name) or _RESERVED.get(name.removeprefix("no"))
         if reason is not None:
@@ -113,46 +45,25 @@ def check_reserved(arguments: Iterable[str], *, source: str) -> None:
             raise InputError(msg, hint=reason)
 
 
-def _names(arguments: Iterable[str]) -> Iterator[str]:
-    for argument in arguments:
-        if argument.startswith("-"):
-            yield _plain(argument.lstrip("-").partition("=")[0])
-
-
-def _suggestion(name: str, dialect: Dialect) -> str:
-    other = dialect.other_names.get(name)
-    if other is not None and dialect.knows(other):
-        return f"this engine calls it {_spell_flag(other)}"
-    every = sorted(dialect.switches | dialect.values)
-    close = difflib.get_close_matches(name[:_LONGEST], every, n=1, cutoff=_CLOSE)
-    return (
-        f"did you mean {_spell_flag(close[0])}?"
-        if close
-        else f"it was looked for in {dialect.name}"
-    )
-
-
-def _plain(name: str) -> str:
-    return name.replace("-", "_")
-
-
-def _spell_flag(name: str) -> str:
-    return "--" + name.replace("_", "-")
-
-
-def compose(invocation: ProgramArguments) -> tuple[str, ...]:
-    argv = [invocation.program, invocation.model, *invocation.arguments]
-    own = {"multithread", "multithread_default"} & set(_names(invocation.arguments))
-    if invocation.threads > 1 and not own:
-        argv += ["--multithread", str(invocation.threads)]
-    if invocation.search:
+def compose(
+    program: str, arguments: Sequence[str], places: Places, *, search: bool, dumps: bool
+) -> tuple[str, ...]:
+    if places.model is None:
+        msg = f"{program} runs models, and was given none"
+        raise TypeError(msg)
+    argv = [program, places.model, *arguments]
+    own = {"multithread", "multithread_default"} & set(list_names(arguments))
+    if places.threads > 1 and not own:
+        argv += ["--multithread", str(places.threads)]
+    if search:
         argv.append("--fast-run")
-    if invocation.algo_cache is not None:
-        argv += ["--fast-run-algo-policy", invocation.algo_cache]
-    if invocation.inputs:
-        argv += ["--input", ";".join(_input(name, path) for name, path in invocation.inputs)]
-    if invocation.dump_dir is not None:
-        argv += ["--bin-out-dump", invocation.dump_dir]
+    if places.algo_cache is not None:
+        argv += ["--fast-run-algo-policy", places.algo_cache]
+    if places.inputs:
+        inputs = (_input(name, path) for name, path in sorted(places.inputs.items()))
+        argv += ["--input", ";".join(inputs)]
+    if dumps:
+        argv += ["--bin-out-dump", places.outputs]
     return tuple(argv)
 
 
@@ -167,35 +78,3 @@ def _input(name: str, path: str) -> str:
             msg, hint=f"expected a file without ';' whose name ends in {', '.join(INPUT_SUFFIXES)}"
         )
     return f"{name}:{path}"
-
-
-def render_flags(flags: Sequence[Flag], dialect: Dialect) -> tuple[str, ...]:
-    words: list[str] = []
-    for flag in flags:
-        shown = "--" + flag.name.replace("_", "-")
-        if flag.value is None:
-            words.append(shown)
-        elif dialect.is_switch(flag.name):
-            words.append(f"{shown}={flag.value}")
-        else:
-            words += [shown, flag.value]
-    return tuple(words)
-
-
-def without(flags: Iterable[Flag], *names: str) -> tuple[Flag, ...]:
-    gone = {*names, *(f"no{name}" for name in names)}
-    return tuple(flag for flag in flags if flag.name not in gone)
-
-
-def set_flag(flags: Sequence[Flag], name: str, value: str | None) -> tuple[Flag, ...]:
-    return (*without(flags, name), Flag(name, value))
-
-
-def is_on(flags: Iterable[Flag], name: str, dialect: Dialect) -> bool:
-    on = False
-    for flag in flags:
-        if flag.name == name:
-            on = flag.value is None or flag.value.lower() not in _OFF
-        elif flag.name == f"no{name}" and not dialect.literal:
-            on = False
-    return on

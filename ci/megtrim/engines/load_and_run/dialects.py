@@ -3,49 +3,7 @@
 ``SDK``: up to 1.6; ``LITE``: from 1.7 on, by gflags. Read at v1.0.0 to v1.6.0, v1.7.0 to v1.13.4.
 """
 
-from __future__ import annotations
-
-from collections.abc import Mapping
-from dataclasses import field, replace
-
-from megtrim.libs.util.value import Value
-
-_GFLAGS_SWITCHES = frozenset({"help", "helpfull", "helpshort", "version"})
-"""Flags of gflags itself. Those that read flags from elsewhere are reserved."""
-
-
-class Dialect(Value):
-    name: str
-    literal: bool
-    """Whether a flag must be spelt exactly: two dashes, ``-`` in the name, no ``=``."""
-    switches: frozenset[str]
-    values: frozenset[str]
-    """Flags whose value is the next argument, even if it looks like a flag."""
-    optional: frozenset[str] = frozenset()
-    """Those of ``values`` that do not take an argument which begins with two dashes."""
-    dumps_warm_ups: bool = False
-    """Whether outputs are dumped after each run, warm-ups included, instead of after the last."""
-    closed: bool = True
-    other_names: Mapping[str, str] = field(default_factory=dict)
-
-    def knows(self, flag: str) -> bool:
-        if self.is_switch(flag) or flag in self.values:
-            return True
-        return not self.closed and flag not in self.other_names
-
-    def is_switch(self, flag: str) -> bool:
-        """In gflags, ``noNAME`` turns one off."""
-        turned = flag if self.literal else flag.removeprefix("no")
-        return flag in self.switches or turned in self.switches
-
-    def of_tree(self, switches: frozenset[str], values: frozenset[str]) -> Dialect:
-        """These lists go first: sources show less clearly whether a flag takes a value."""
-        found = switches | values
-        plain = (found & self.switches) | (switches - self.values)
-        # The program's sources do not name the flags of the parser.
-        of_parser = frozenset() if self.literal else _GFLAGS_SWITCHES
-        return replace(self, switches=plain | of_parser, values=found - plain)
-
+from megtrim.libs.programs.flags import OF_PARSER, Dialect
 
 _WINOGRAD = "winograd_transform"
 _PREPROCESS = "weight_preprocess"
@@ -130,7 +88,7 @@ LITE = Dialect(
     name="load_and_run from 1.7 on",
     literal=False,
     dumps_warm_ups=True,
-    switches=_GFLAGS_SWITCHES
+    switches=OF_PARSER
     | frozenset(
         {
             "android_nn",

@@ -6,10 +6,9 @@ Read at v1.0.0 to v1.6.0, v1.7.0 to v1.13.4; from 1.11 on lines have a prefix. T
 import math
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from enum import StrEnum
 
-from megtrim.libs.util.errors import InputError
+from megtrim.libs.programs.timing_log import DamagedLog, TimingLog
 
 _PREFIX = r"(?:\[\d+ \d+:\d+:\d+ [^\]\n]*\] ?)?"
 _MS = r"\d{1,12}\.\d{3}"
@@ -89,24 +88,6 @@ _NEXT: Mapping[_Line | None, tuple[_Line, ...]] = {
 """Which line may follow which. From 1.7 on each warm-up is prepared, up to 1.6 all are at once;
 a single test with ``--input``, up to 1.6, ends with its summary, and a model without inputs with
 an average."""
-
-
-class DamagedLog(InputError):
-    """A log that is cut, mixed with another, or damaged: none of its times count."""
-
-    def __init__(self, source: str, line: int, found: str, expected: str) -> None:
-        super().__init__(
-            f"{source}:{line}: found {found}, expected {expected}",
-            hint="the log is cut off, mixed or damaged: do not use its times",
-        )
-
-
-@dataclass(slots=True, kw_only=True)
-class TimingLog:
-    prepare_ms: list[float] = field(default_factory=list)
-    """Up to 1.6 one; from 1.7 on one before each warm-up."""
-    warmups_ms: list[float] = field(default_factory=list)
-    iterations_ms: list[float] = field(default_factory=list)
 
 
 def read_timing_log(text: str, *, source: str, iterations: int, warmups: int) -> TimingLog | None:

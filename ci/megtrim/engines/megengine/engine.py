@@ -23,7 +23,6 @@ from megtrim.core.build_spec import (
 )
 from megtrim.core.keep.operators import OperatorCode
 from megtrim.core.project import ModelReader, Project
-from megtrim.engines.load_and_run.dialects import Dialect
 from megtrim.engines.load_and_run.program import LoadAndRun
 from megtrim.engines.megengine import generations
 from megtrim.engines.megengine.generations import (
@@ -39,6 +38,7 @@ from megtrim.engines.midout.marks import Midout
 from megtrim.engines.models.operators import OPERATOR_CODE
 from megtrim.engines.options import OWN_OPTIONS, forced_off
 from megtrim.engines.source_texts import SourceTexts
+from megtrim.libs.programs.flags import Dialect
 from megtrim.libs.util.errors import InputError
 from megtrim.libs.util.process import ProcessRunner
 from megtrim.libs.util.value import Value
@@ -214,8 +214,22 @@ def describe_library(
     )
 
 
+_STARTER = """
+# The checkout, with its submodules. megtrim only reads it, and builds in a copy.
+# On the command line, `--engine PATH` names another checkout.
+engine:
+  kind: megengine
+{source}  # The program that is trimmed and run, and CMake options beyond megtrim's own.
+  #target: load_and_run
+  #cmake: {{MGE_WITH_TEST: false}}
+"""
+
+
 class MegEngine(Project):
     title = "MegEngine"
+    starter = _STARTER
+    starter_toolchain = "clang-linux-arm64"
+    """Known to build it; auto might take zig."""
     tree = "the folder of a MegEngine checkout"
     clone = "git clone https://github.com/MegEngine/MegEngine"
     model_format = "mge"

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from megtrim.core.build_spec import Variant
 from megtrim.engines.load_and_run import dialects
-from megtrim.engines.load_and_run.dialects import Dialect
+from megtrim.libs.programs.flags import Dialect
 from megtrim.libs.util.errors import InputError
 from megtrim.libs.util.value import Value
 

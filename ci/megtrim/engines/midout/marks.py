@@ -1,5 +1,6 @@
 """midout for the core: the marks of an engine that includes its header as MegEngine does."""
 
+import re
 from collections.abc import Callable, Iterable
 
 from megtrim.core.keep.keepset import KeepSet
@@ -7,6 +8,7 @@ from megtrim.core.keep.region import Region
 from megtrim.core.keep.trace import Trace
 from megtrim.engines.midout.header import Layout, Scopes, render
 from megtrim.engines.midout.names import NameTable
+from megtrim.engines.midout.spelling import find_trap
 from megtrim.engines.midout.trace import (
     check_trace,
     find_marked,
@@ -15,6 +17,10 @@ from megtrim.engines.midout.trace import (
     regions_in_binary,
 )
 from megtrim.libs.util.errors import ProductFailure
+
+_UNKNOWN_GRAPH = re.compile(
+    r"Graph \(with hash ([0-9]{1,20})\) is not among the graphs fed to midout", re.ASCII
+)
 
 
 class MidoutTraces:
@@ -26,9 +32,19 @@ class MidoutTraces:
     def check(self, data: bytes | None, *, said: str, source: str) -> Trace:
         return check_trace(data, announced=parse_announced_count(said), source=source)
 
+    def find_trap(self, name: str) -> Region | None:
+        return find_trap(name)
+
+    def find_unknown_graph(self, said: str) -> str:
+        found = _UNKNOWN_GRAPH.search(said)
+        return found[1] if found else ""
+
+
+TRACES = MidoutTraces()
+
 
 class Midout:
-    traces = MidoutTraces()
+    traces = TRACES
 
     def __init__(
         self,

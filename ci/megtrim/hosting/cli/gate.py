@@ -24,8 +24,8 @@ T = TypeVar("T")
 
 NOTHING_LEFT = "the build job left no result"
 _UNVERIFIED = (
-    "  verify.unverified is fail, so each scenario needs a device that verified it: "
-    "look at the device jobs, then run this job again"
+    "  a program was not built, a limit was not measured, or a scenario was not verified while "
+    "verify.unverified is fail: look at the checks in the report, then run the jobs again"
 )
 _HINT = "is the folder the report of this run?"
 

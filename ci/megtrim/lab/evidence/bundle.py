@@ -46,8 +46,8 @@ from megtrim.core.evidence.fields import (
     require_unique,
 )
 from megtrim.core.keep.keepset import GENERATIONS
+from megtrim.core.own_program import find_program
 from megtrim.core.timing.spec import Criterion, PerformanceStatus
-from megtrim.engines.load_and_run.arguments import check_reserved
 from megtrim.libs.programs import varying
 from megtrim.libs.programs.application_arguments import INPUT, MODEL, names_in
 from megtrim.libs.programs.parity import Tolerance
@@ -89,6 +89,7 @@ _MOST_STEPS = 10
 _MOST_FEATURES = 100
 _MOST_ITERATIONS = 100_000
 _MOST_WARMUPS = 1000
+_GENERATIONS = " or ".join(map(str, GENERATIONS))
 
 
 class BundleDevice(Value):
@@ -177,7 +178,7 @@ class BundleScenario(Value):
         self._check_judgement()
         if not self.is_command:
             # For example, a flag that reads further flags from a file must be refused here, too.
-            check_reserved(self.arguments, source=f"scenario {self.id}")
+            find_program().check_reserved(self.arguments, source=f"scenario {self.id}")
             return
         given = {f"{INPUT}{input_.name}" for input_ in self.inputs}
         named = names_in(self.arguments)
@@ -236,7 +237,7 @@ class Bundle(Value):
         Line, expecting("an absolute path, or nothing", lambda text: text[:1] in ("", "/"))
     ]
     """Where an emulator finds the loader of the programs; empty if they are static."""
-    generation: Annotated[int, expecting("one of midout's header", GENERATIONS.__contains__)]
+    generation: Annotated[int, expecting(_GENERATIONS, GENERATIONS.__contains__)]
     max_age_s: Annotated[float, Field(le=LARGEST_DURATION_S)]
     programs: Programs
     """None at all: the build failed, and there is nothing to run."""
@@ -465,7 +466,7 @@ def _check_command(where: str, command: StepCommand, files: StepFiles) -> None:
     fits = model in (files.model, files.dumped_model)
     require(fits, f"{where}: model", model, f"{files.model} or {files.dumped_model}")
     # For example, a flag that reads further flags from a file must be refused here, too.
-    check_reserved(_list_others(arguments, files), source=where)
+    find_program().check_reserved(_list_others(arguments, files), source=where)
 
 
 def _list_others(arguments: list[str], files: StepFiles) -> Iterator[str]:

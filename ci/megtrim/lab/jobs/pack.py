@@ -122,10 +122,10 @@ def select(session: Session, purpose: JobPurpose, proofs: EvidenceSet) -> Select
             if (found := _describe_contest(task, session)).contest is not None
         )
         return Selection(asked=tuple(held), proven=())
-    required = list_required_tasks(session.request.config, purpose)
-    if any(task not in session.results.done for task in required):
+    required = list_required_tasks(session.config, purpose)
+    if any(task not in session.done for task in required):
         return Selection(asked=(), proven=())
-    every = tuple(all_scenarios(session.request.config))
+    every = tuple(all_scenarios(session.config))
     if purpose is JobPurpose.TRACE:
         bound = ((each, binding(profile.named_inputs(each, session))) for each in every)
         return Selection(asked=tuple(bound), proven=())
@@ -134,11 +134,11 @@ def select(session: Session, purpose: JobPurpose, proofs: EvidenceSet) -> Select
     runners = runner_classes(session.request)
     known = newest(proofs.entries)
     devices = list_devices(session.request, purpose)
-    max_age_s = session.request.config.verify.max_age_s
+    max_age_s = session.config.verify.max_age_s
     asked: list[tuple[Scenario, str]] = []
     proven: list[tuple[Scenario, str]] = []
     for each in every:
-        ready = not each.searches or search_task(each) in session.results.done
+        ready = not each.searches or search_task(each) in session.done
         if each.cpu_class.name not in runners or not ready:
             continue
         bound_to = binding(verify.named_inputs(each, session))
@@ -164,7 +164,7 @@ def _list_timed(session: Session) -> Iterator[Task]:
 
 
 def describe_times(session: Session) -> BundleTimes:
-    config = session.request.config.perf
+    config = session.config.perf
     return BundleTimes(
         engine=session.services.engine.identity().digest,
         criterion=config.criterion,
@@ -192,8 +192,8 @@ def _describe_contest(task: Task, session: Session) -> BundleContest:
 
 def _bind_linked_scenarios(session: Session) -> Iterator[tuple[Scenario, str]]:
     """Raises InputError for one that runs with an algorithm cache that does not exist yet."""
-    for each in all_scenarios(session.request.config):
-        if each.searches and search_task(each) not in session.results.done:
+    for each in all_scenarios(session.config):
+        if each.searches and search_task(each) not in session.done:
             loaded = session.request.loaded
             where = loaded.where(*each.path, "fast_run")
             msg = f"{where}: {each.id} searches for algorithms, which is done where it is traced"
@@ -204,7 +204,7 @@ def _bind_linked_scenarios(session: Session) -> Iterator[tuple[Scenario, str]]:
 
 def expect_packable(session: Session) -> None:
     runners = runner_classes(session.request)
-    for scenario in all_scenarios(session.request.config):
+    for scenario in all_scenarios(session.config):
         if scenario.cpu_class.name not in runners:
             continue
         # As for traces: nothing has been searched for yet.
@@ -221,7 +221,7 @@ def pack(session: Session, purpose: JobPurpose, proofs: EvidenceSet, to: Path) -
     _clear(to)
     put = partial(_put, to)
     keep_set = None
-    kept = session.results.done.get(keep_task(session.request.config))
+    kept = session.done.get(keep_task(session.config))
     if purpose is JobPurpose.VERIFY and kept is not None:
         keep_set = put(kept.file(KEEP_SET_FILE))
     sysroot = session.services.toolchain.sysroot
@@ -259,7 +259,7 @@ def pack(session: Session, purpose: JobPurpose, proofs: EvidenceSet, to: Path) -
 
 
 def _list_builds(session: Session, purpose: JobPurpose) -> Mapping[Variant, StageFolder]:
-    trimmed = (Variant.REGION, Variant.REDUCED) if session.request.config.perf.trimming else ()
+    trimmed = (Variant.REGION, Variant.REDUCED) if session.config.perf.trimming else ()
     wanted = {
         JobPurpose.VERIFY: (Variant.PLAIN, Variant.PROFILE, Variant.REDUCED),
         JobPurpose.TRACE: (Variant.PLAIN, Variant.PROFILE),
@@ -267,15 +267,15 @@ def _list_builds(session: Session, purpose: JobPurpose) -> Mapping[Variant, Stag
         JobPurpose.TIME: (Variant.PLAIN, Variant.BASE, *trimmed),
     }
     return {
-        variant: session.results.done[task]
+        variant: session.done[task]
         for task, variant in _PROGRAMS.items()
-        if task in session.results.done and variant in wanted[purpose]
+        if task in session.done and variant in wanted[purpose]
     }
 
 
 def _forms(name: str, session: Session, purpose: JobPurpose) -> Iterator[tuple[str, Path]]:
     builds = _list_builds(session, purpose)
-    links = session.results.done.get(LINKED)
+    links = session.done.get(LINKED)
     if purpose is JobPurpose.RECORD and links is not None:
         holder = applications.find_holder(name, session)
         recording = {
@@ -301,7 +301,7 @@ def _forms(name: str, session: Session, purpose: JobPurpose) -> Iterator[tuple[s
 def _applications(
     session: Session, purpose: JobPurpose, put: Callable[[Path], str]
 ) -> Iterator[BundleApplication]:
-    used = {scenario.settings.application for scenario in all_scenarios(session.request.config)}
+    used = {scenario.settings.application for scenario in all_scenarios(session.config)}
     for name in sorted(name for name in used if name is not None):
         names = applications.companion_files(name, session)
         forms = dict(_forms(name, session, purpose))
@@ -349,7 +349,7 @@ def _scenario(
     settings = scenario.settings
     loaded = session.request.loaded
     searches = purpose is JobPurpose.TRACE and scenario.searches
-    known = not scenario.searches or search_task(scenario) in session.results.done
+    known = not scenario.searches or search_task(scenario) in session.done
     cache = cache_of(scenario, session) if known and not searches else None
     inputs = tuple(
         BundleInput(name=name, file=put(session.request.path(path)), suffix=path.suffix)

@@ -23,6 +23,7 @@ from megtrim.core.evidence.evidence import (
 )
 from megtrim.core.functions.observables import dump_list, read_observables
 from megtrim.core.keep.keepset_files import read_keep_set
+from megtrim.core.keep.marks import find_traces
 from megtrim.core.keep.trace import TraceFailure, TraceProblem
 from megtrim.core.proof.results import VerificationOutcome
 from megtrim.core.proof.trap_diagnosis import ProfileProgram, read_named
@@ -30,7 +31,6 @@ from megtrim.core.proof.verification import TrapBeforeFailure, VerificationCase,
 from megtrim.core.timing.spec import PerformanceStatus
 from megtrim.core.trim.runs import tracing
 from megtrim.core.trim.runs.execution import RunResult, RunSpec
-from megtrim.engines.midout.marks import MidoutTraces
 from megtrim.lab.evidence.bundle import (
     DROPPED,
     OBSERVABLES,
@@ -212,7 +212,7 @@ class _Worker:
         profile = None
         if explained:
             program = self._program(Variant.PROFILE, scenario)
-            profile = ProfileProgram(program=program, traces=MidoutTraces())
+            profile = ProfileProgram(program=program, traces=find_traces())
         keep = read_keep_set(self._take(bundle.keep_set or "", "keepset.json"))
         named = None
         if dropped:
@@ -244,7 +244,7 @@ class _Worker:
                 spec = spec.with_cache(path)
                 time_s += ran.wall_s
             spec = spec.with_program(profile)
-            trace, data, ran = tracing.trace(scenario.id, spec, MidoutTraces(), lease, self._note)
+            trace, data, ran = tracing.trace(scenario.id, spec, find_traces(), lease, self._note)
             digest = self._keep(data, LARGEST_TRACE, "trace")
         except InputError as failure:
             # What a program wrote as its trace and is none is the program's fault, too.

@@ -25,11 +25,6 @@ _SIGNAL_MESSAGE = re.compile(
 _JAVA_MESSAGE = re.compile(r"^#  SIG[A-Z]{2,5} \(0x([0-9a-f]{1,2})\) at pc=", re.MULTILINE)
 
 
-_UNKNOWN_GRAPH = re.compile(
-    r"Graph \(with hash ([0-9]{1,20})\) is not among the graphs fed to midout", re.ASCII
-)
-
-
 class RunOutcome(StrEnum):
     PASSED = "passed"
     TRAP = "trap"
@@ -87,44 +82,46 @@ def ending(run: ProgramRun) -> RunOutcome:
 
 _THROWN = re.compile(
     r"^terminate called after throwing an instance of '([^']{1,200})'\n"
-    r"\s*what\(\): +([^\n]*(?:\n(?!\s*\n|qemu: |libc *: )[^\n]+){0,20})",
+    r"\s*what\(\): +([^\n]*(?:\n(?!\s*\n)[^\n]+){0,20})",
     re.MULTILINE,
 )
-_CAUGHT = re.compile(
-    r"^caught exception: +([^\n]*(?:\n(?!\s*\n|midout: )[^\n]+){0,20})", re.MULTILINE
-)
-"""The older program catches an exception, prints this, and exits with 254."""
+_CAUGHT = re.compile(r"^caught exception: +([^\n]*(?:\n(?!\s*\n)[^\n]+){0,20})", re.MULTILINE)
+"""Some programs catch an exception, print this, and exit with 254."""
 _ERROR = re.compile(
     r"^(?:\[\d+ \d+:\d+:\d+ [^\]]*\]\[ERR(?:OR)?\]|ERROR:|error:) *(\S.*)$", re.MULTILINE
 )
 _NOISE = re.compile(
-    r"^(?:qemu: uncaught|libc *:|WARNING: linker:|midout: |\[\d+ \d+:\d+:\d+ |"
-    r"(?:real|user|sys)\t|using MegBrain|mgb load-and-run:|=== |load model: |warmup \d|iter \d|"
-    r"(?:Trap|Trace/breakpoint trap|Illegal instruction|Aborted|Segmentation fault)\b)"
+    r"qemu: uncaught|libc *:|WARNING: linker:|(?:real|user|sys)\t"
+    r"|(?:Trap|Trace/breakpoint trap|Illegal instruction|Aborted|Segmentation fault)\b"
 )
+"""Lines of others than the program."""
 _LONGEST_MESSAGE = 2000
 
 
-def error_message(stderr: str) -> str:
-    """An exception's text, else an error line, else the last line of no log and no signal."""
-    thrown = _THROWN.search(stderr)
+def error_message(stderr: str, logged: re.Pattern[str] | None = None) -> str:
+    """An exception's text, else an error line, else the last line of no log and no signal.
+
+    ``logged``: the beginnings of lines of the program's log.
+    """
+    noise = [pattern for pattern in (_NOISE, logged) if pattern is not None]
+    # A message ends where there is noise, as at an empty line.
+    lines = [
+        "" if any(pattern.match(line.strip()) for pattern in noise) else line
+        for line in stderr.split("\n")
+    ]
+    said = "\n".join(lines)
+    thrown = _THROWN.search(said)
     if thrown:
         return f"{thrown[1]}: {_one_line(thrown[2])}"[:_LONGEST_MESSAGE]
-    caught = _CAUGHT.search(stderr)
+    caught = _CAUGHT.search(said)
     if caught:
         return _one_line(caught[1])[:_LONGEST_MESSAGE]
     error = _ERROR.search(stderr)
     if error:
         return error[1].rstrip()[:_LONGEST_MESSAGE]
-    lines = (line.strip() for line in reversed(stderr.split("\n")))
-    return next((line for line in lines if line and not _NOISE.match(line)), "")[:_LONGEST_MESSAGE]
+    found = next((line.strip() for line in reversed(lines) if line.strip()), "")
+    return found[:_LONGEST_MESSAGE]
 
 
 def _one_line(text: str) -> str:
     return " ".join(line.strip() for line in text.split("\n"))
-
-
-def find_unknown_graph(stderr: str) -> str:
-    """Return the hash of a model that the engine warns of, as not being in the header; or none."""
-    found = _UNKNOWN_GRAPH.search(stderr)
-    return found[1] if found else ""

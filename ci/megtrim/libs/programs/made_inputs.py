@@ -1,6 +1,6 @@
 """Inputs that are written as values, or made: ``#rand(min, max)``, ``[0, 0, 255, 255]``. Pure.
 
-The texts are those that ``load_and_run --input`` and the engine's dump script take. Random numbers
+The texts are those that an engine's program and its dump script take. Random numbers
 follow from the input's name and a seed of megtrim's own: they are the same on each machine.
 """
 

@@ -18,7 +18,7 @@ from megtrim.core.cli.echo import show, show_json
 from megtrim.core.cli.environment import open_processes, read_invocation
 from megtrim.core.cli.message_codes import CODE, describe_code
 from megtrim.core.cli.session.setup import open_engine
-from megtrim.core.cli.size.why import explain_function, explain_left_out, open_trim
+from megtrim.core.cli.size.why import TrimResults, explain_function, explain_left_out, open_trim
 from megtrim.core.config.load import LoadedConfig, load_config
 from megtrim.core.config.model import Config
 from megtrim.core.config.problems import suggest
@@ -106,23 +106,39 @@ def _explain_name(thing: str, options: Options) -> dict[str, Any]:
         return _query_keep_set(thing, loaded, trapped, invocation)
     except InputError as unknown:
         # Most functions that are kept ran in no scenario, and those that are gone did not, either.
-        if facts := _explain_function(thing, loaded.config, options):
+        trim = _open_finished(loaded.config, options)
+        if trim is None:
+            raise
+        if facts := _explain_function(thing, trim):
             return facts
-        raise unknown from None
+        if loaded.config.engine.is_project:
+            msg = f"{unknown.message}, and the build has none either"
+            hint = "a function that is inlined everywhere has no code of its own"
+            raise InputError(msg, hint=hint) from None
+        raise
 
 
-def _explain_function(thing: str, config: Config, options: Options) -> dict[str, Any] | None:
-    """Return whether the trimmed program has this function, and why; None if nobody can tell."""
+def _open_finished(config: Config, options: Options) -> TrimResults | None:
+    """Return what a link can be asked of functions; None: there is no trim that is up to date."""
     if not trims_functions(config):
         return None
-    try:
-        trim = open_trim(options)
-    except InputError:
-        return None  # there is no trim, or it is not up to date
-    found = explain_left_out(thing, None, trim)
-    if found is not None:
-        return {found["name"]: _describe_left_out(found)}
-    return explain_function(thing, trim)
+    with suppress(InputError):
+        return open_trim(options)
+    return None
+
+
+def _explain_function(thing: str, trim: TrimResults) -> dict[str, Any]:
+    """Return whether each trimmed program has this function, and why; empty: it is in no build."""
+    facts = {}
+    for program in trim.programs:
+        of = f" in {program}" if len(trim.programs) > 1 else ""
+        found = explain_left_out(thing, program, trim)
+        if found is not None:
+            facts[f"{found['name']}{of}"] = _describe_left_out(found)
+            continue
+        kept = explain_function(thing, program, trim)
+        facts |= {f"{name}{of}": each for name, each in kept.items()}
+    return facts
 
 
 def _describe_left_out(found: Mapping[str, Any]) -> dict[str, Any]:
@@ -213,9 +229,10 @@ def _query_keep_set(
     known = [name for each in keep.scenarios for name in (each.id, model_of(each.id))]
     known += [name for region in needed for name in (region.tag, str(region))]
     known += [name for each in keep.functions() for name in without_arguments(readable(each))]
-    if not trapped and keep.functions() and not _REGION.fullmatch(thing):
+    may_be_region = names is not None and _REGION.fullmatch(thing) is not None
+    if not trapped and keep.functions() and not may_be_region:
         msg = f"according to {path}, no scenario runs a function {thing!r}{suggest(thing, known)}"
-        raise InputError(msg, hint="the engine or trim.keep may keep it anyway")
+        raise InputError(msg, hint="the build or trim.keep may keep it anyway")
     return {thing: _stranger(thing, path, names, trapped, invocation, known)}
 
 
@@ -225,11 +242,11 @@ def _describe_scenario(
     alone = [str(region) for region, scenarios in needed.items() if scenarios == (record.id,)]
     return {
         "arguments": " ".join(record.arguments),
-        "model": f"sha256 {record.model_sha256}",
+        **({"model": f"sha256 {record.model_sha256}"} if record.model_sha256 else {}),
         "trace": f"sha256 {record.trace_sha256}",
-        "regions": len(record.regions),
+        **({"regions": len(record.regions)} if record.regions else {}),
         **({"functions": len(record.functions)} if record.functions else {}),
-        "regions that no other scenario needs": alone,
+        **({"regions that no other scenario needs": alone} if record.regions else {}),
     }
 
 

@@ -79,13 +79,13 @@ def _make_plan(crash: Path, release: Path) -> _Plan:
 
 
 def _read_left_out(session: Session, contents: ReleaseContents) -> dict[str, tuple[str, ...]]:
-    reduced = session.results.done[REDUCED]
+    reduced = session.done[REDUCED]
     names = (each.artifact for each in contents.functions)
     return {name: tuple(links.read_dropped(reduced, name) or ()) for name in names}
 
 
 def _show_changes(session: Session, plan: _Plan) -> None:
-    reduced = session.results.done[REDUCED]
+    reduced = session.done[REDUCED]
     for artifact in plan.contents.artifacts:
         size_bytes = reduced.file(f"bin/{artifact.name}").stat().st_size
         show(f"{artifact.path}: {artifact.size_bytes:,} bytes before, {size_bytes:,} now")

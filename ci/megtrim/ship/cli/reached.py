@@ -104,15 +104,13 @@ def _read(options: Options, build_ids: Collection[str]) -> tuple[TrimmedProgram,
 def _find_scenarios(names: Collection[str], options: Options, config: Config) -> list[str]:
     """Neighbours that were run needed these functions first."""
     store = Store(options.results)
-    made = (
-        store.previous(Stage.NEIGHBOURS, NeighboursResult, each.id)
-        for each in all_scenarios(config)
-    )
-    return [
-        f"{row.scenario} calls {name} with {row.what}: a scenario to add?"
-        for folder in made
-        if folder
-        for row in folder.result_as(NeighboursResult).neighbours
-        for level in row.levels[:1]
-        for name in sorted({*names} & {*level.needs})
-    ]
+    lines = []
+    for scenario in all_scenarios(config):
+        folder = store.previous(Stage.NEIGHBOURS, NeighboursResult, scenario.id)
+        rows = folder.result_as(NeighboursResult).neighbours if folder else ()
+        for row in rows:
+            needs = row.levels[0].needs if row.levels else ()
+            called = sorted({*needs}.intersection(names))
+            ask = f"with {row.what}: a scenario to add?"
+            lines += [f"{row.scenario} calls {name} {ask}" for name in called]
+    return lines

@@ -67,7 +67,7 @@ def trim_for_release(options: Options, folder: Path) -> tuple[Session, int]:
     session, codes = run_chain(replace(options, records=True), Stage.REPORT)
     status = worst_exit_code(codes)
     if status != EXIT_PASS:
-        session.services.console.warn(f"nothing was written to {folder}: the trim did not succeed")
+        session.console.warn(f"nothing was written to {folder}: the trim did not succeed")
     return session, status
 
 

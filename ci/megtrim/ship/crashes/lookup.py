@@ -15,8 +15,8 @@ from dataclasses import replace
 
 from megtrim.core.functions.linker_script import is_stub
 from megtrim.core.keep.keepset import KeepSet, ScenarioRecord, model_of
+from megtrim.core.keep.marks import find_traces
 from megtrim.core.keep.region import Region
-from megtrim.engines.midout.spelling import find_trap
 from megtrim.ship.crashes.build_ids import FEWEST_DIGITS, is_part
 from megtrim.ship.crashes.deferred import find_deferred, look_up_in_memory
 from megtrim.ship.crashes.finding import (
@@ -278,6 +278,7 @@ def _left_out_at(
     here = [each.name for each in program.table.at(address)]
     dropped = {*program.left_out}
     gone = sorted({*here} & dropped)
+    find_trap = find_traces().find_trap
     regions = [name for name in here if name not in dropped and find_trap(name)]
     if any(map(is_stub, here)) and not gone:
         gone = list(program.left_out)

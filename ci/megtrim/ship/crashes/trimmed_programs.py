@@ -1,6 +1,6 @@
 """The trimmed programs of a folder of results, as crashes are looked up in them."""
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from functools import partial
 
 from megtrim.core.build_spec import REST_SUFFIX
@@ -10,10 +10,10 @@ from megtrim.core.chain.result_store import StageFolder, Store, content_of, made
 from megtrim.core.functions.linker_script import STUB, is_stub
 from megtrim.core.keep.keepset import KeepSet
 from megtrim.core.keep.keepset_files import read_keep_set
+from megtrim.core.keep.marks import find_traces
 from megtrim.core.trim.builds import links as linking
 from megtrim.core.trim.builds.variants import header_inputs
 from megtrim.core.trim.results import FunctionsKeepSetResult, HeaderResult, ReduceResult
-from megtrim.engines.midout.spelling import LEFT_OUT
 from megtrim.libs.elf.layout import parse_build_id
 from megtrim.libs.elf.symbol_table import FunctionTable, read_linked, read_table
 from megtrim.libs.util.errors import InputError
@@ -47,8 +47,9 @@ def read_newest(store: Store, build_ids: Collection[str] = ()) -> FinishedTrim:
             raise made_by_another(store.root)
         msg = f"there is no trimmed program in {store.root} yet"
         raise InputError(msg, hint="name its folder with --out, or trim", command=("trim",))
-    builds = (reduced, *_find_base(reduced, store))
-    found = {name: read_program(name, builds, keep) for name in sorted(_list_programs(reduced))}
+    base = _find_base(reduced, store)
+    names = sorted(_list_programs(reduced))
+    found = {name: read_program(name, reduced, base, keep) for name in names}
     return finish_trim(found, keep, shown=str(reduced.path))
 
 
@@ -91,30 +92,29 @@ def _read_keep_set(reduced: StageFolder, store: Store) -> KeepSet | None:
     return read_keep_set(made.file(KEEP_SET_FILE)) if made else None
 
 
-def _find_base(reduced: StageFolder, store: Store) -> Iterator[StageFolder]:
+def _find_base(reduced: StageFolder, store: Store) -> StageFolder | None:
     content = reduced.inputs.get(linking.BASE)
     if content is None:
-        return
-    base = store.previous(
+        return None
+    return store.previous(
         Stage.REDUCE,
         ReduceResult,
         task_name(REGION),
         fits=lambda folder: content_of(folder) == content,
     )
-    if base is not None:
-        yield base
 
 
-def read_program(name: str, builds: Sequence[StageFolder], keep: KeepSet) -> TrimmedProgram | None:
-    """Return None if it has no twin with symbols.
-
-    The first of the ``builds`` is the trim, others may have twins of what it took from them.
-    """
-    table = _read_twin(name, builds)
+def read_program(
+    name: str, reduced: StageFolder, base: StageFolder | None, keep: KeepSet
+) -> TrimmedProgram | None:
+    """Return None if it has no twin with symbols. ``base``: may have twins of what it was."""
+    table = _read_twin(name, reduced)
+    if table is None and base is not None:
+        table = _read_twin(name, base)
     if table is None:
         return None
-    shipped = read_linked(builds[0].file(f"{_BINARIES}{name}"))
-    dropped = tuple(sorted(linking.read_dropped(builds[0], name) or ()))
+    shipped = read_linked(reduced.file(f"{_BINARIES}{name}"))
+    dropped = tuple(sorted(linking.read_dropped(reduced, name) or ()))
     return make_program(name, shipped, table, dropped, keep)
 
 
@@ -131,18 +131,19 @@ def make_program(
     )
 
 
-def _read_twin(name: str, builds: Sequence[StageFolder]) -> FunctionTable | None:
-    for build in builds:
-        if at := linking.locate_named(build, name):
-            try:
-                return read_table(build.file(at))
-            except InputError:
-                continue  # stripped by the linker, or of a machine that megtrim cannot read
-    return None
+def _read_twin(name: str, build: StageFolder) -> FunctionTable | None:
+    at = linking.locate_named(build, name)
+    if not at:
+        return None
+    try:
+        return read_table(build.file(at))
+    except InputError:
+        return None  # stripped by the linker, or of a machine that megtrim cannot read
 
 
 def _has_crash_ids(table: FunctionTable) -> bool:
+    find_trap = find_traces().find_trap
     return any(
-        LEFT_OUT in function.name or (is_stub(function.name) and function.name != STUB)
+        find_trap(function.name) or (is_stub(function.name) and function.name != STUB)
         for function in table.functions
     )

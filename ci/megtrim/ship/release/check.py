@@ -357,16 +357,14 @@ def add_proofs(contents: ReleaseContents, proofs: EvidenceSet) -> ReleaseContent
 
 def clean_proofs(contents: ReleaseContents, proofs: EvidenceSet | None) -> EvidenceSet:
     asked = {(each.id, each.binding) for each in contents.scenarios if each.on_devices is not None}
-    entries = (
-        replace(
-            evidence,
-            device=hide_machine(evidence.device),
-            results=tuple(
-                replace(result, time_s=0.0, conditions=None, log_tail="", crash="")
-                for result in evidence.results
-                if (result.scenario, result.binding) in asked
-            ),
+    entries = []
+    for evidence in proofs.entries if proofs else ():
+        results = tuple(
+            replace(result, time_s=0.0, conditions=None, log_tail="", crash="")
+            for result in evidence.results
+            if (result.scenario, result.binding) in asked
         )
-        for evidence in (proofs.entries if proofs else ())
-    )
-    return EvidenceSet(entries=tuple(entry for entry in entries if entry.results))
+        if results:
+            device = hide_machine(evidence.device)
+            entries.append(replace(evidence, device=device, results=results))
+    return EvidenceSet(entries=tuple(entries))

@@ -64,7 +64,7 @@ def collect_export(session: Session) -> tuple[ReleaseFile, ...]:
     digests = {each.path: each.sha256 for each in payload}
     texts = describe(name_files(contents, digests), digests)
     documents = (from_text(path, text) for path, text in texts.items())
-    report = session.results.done[REPORT]
+    report = session.done[REPORT]
     pages = (from_path(f"report/{name}", report.file(name)) for name in sorted(report.files))
     return (*payload, *documents, *pages)
 
@@ -100,17 +100,15 @@ def collect_parts(
 
 def list_stage_keys(session: Session) -> dict[str, str]:
     return {
-        task: folder.key
-        for task, folder in sorted(session.results.done.items())
-        if folder.stage in _MAKES
+        task: folder.key for task, folder in sorted(session.done.items()) if folder.stage in _MAKES
     }
 
 
 def _read_contents(session: Session, *, draft: bool = False) -> ReleaseContents:
-    source = session.results.done[VERDICT].file(VERDICT_FILE)
+    source = session.done[VERDICT].file(VERDICT_FILE)
     verdict = parse_verdict(source.read_text(encoding="utf-8"), source=str(source))
     loaded = session.request.loaded
-    reduced = session.results.done[REDUCED]
+    reduced = session.done[REDUCED]
     files = {model.name: loaded.resolve(model.file) for model in loaded.config.models}
     models = {name: sha256_file(file) for name, file in files.items()}
     plain = {
@@ -145,7 +143,7 @@ def _read_contents(session: Session, *, draft: bool = False) -> ReleaseContents:
         name: reader.digest_model_graph(files[name], sha256) if reader else None
         for name, sha256 in models.items()
     }
-    keep_set = session.results.done[keep_task(loaded.config)]
+    keep_set = session.done[keep_task(loaded.config)]
     elsewhere = []
     if draft:
         elsewhere = [device.class_ for device in loaded.config.devices if device.runner]
@@ -163,7 +161,7 @@ def _read_contents(session: Session, *, draft: bool = False) -> ReleaseContents:
 
 
 def _collect_payload(session: Session, contents: ReleaseContents) -> Iterator[ReleaseFile]:
-    reduced = session.results.done[REDUCED]
+    reduced = session.done[REDUCED]
     for artifact in contents.artifacts:
         yield _from_stage(artifact.path, reduced, f"{_BUILT}{artifact.name}")
     yield from _collect_public(session, contents)
@@ -176,9 +174,9 @@ def _collect_payload(session: Session, contents: ReleaseContents) -> Iterator[Re
     yield from_text(CONFIG_PATH, package)
     if any(each.kind is ArtifactKind.REST for each in contents.artifacts):
         yield from_text(RUNTIME_PATH, rest.RUNTIME)
-    kept = session.results.done[keep_task(session.request.config)]
+    kept = session.done[keep_task(session.config)]
     yield _from_stage(KEEP_SET_PATH, kept, KEEP_SET_FILE)
-    yield _collect_sizes(session.results.done[SIZE])
+    yield _collect_sizes(session.done[SIZE])
     loaded = session.request.loaded
     yield from_path(f"{CONFIGURATION}/megtrim.yaml", loaded.path)
     for name in loaded.item_files:
@@ -198,7 +196,7 @@ def _complete(
     if archive is not None:
         return (*payload, archive)
     if missing := explain_missing(contents, payload):
-        session.services.console.warn(missing)
+        session.console.warn(missing)
     return payload
 
 
@@ -225,8 +223,8 @@ def _find_library(session: Session, contents: ReleaseContents) -> EngineLibrary 
 
 
 def _collect_symbols(session: Session, contents: ReleaseContents) -> Iterator[ReleaseFile]:
-    done = session.results.done
-    builds = [done[REDUCED], done.get(base_task(session.request.config), done[REDUCED])]
+    done = session.done
+    builds = [done[REDUCED], done.get(base_task(session.config), done[REDUCED])]
     for artifact in contents.artifacts:
         found = ((build, locate_named(build, artifact.name)) for build in builds)
         named = ((build, at) for build, at in found if at and build.files[at] != artifact.sha256)
@@ -235,12 +233,11 @@ def _collect_symbols(session: Session, contents: ReleaseContents) -> Iterator[Re
 
 
 def _collect_left_out(session: Session, contents: ReleaseContents) -> Iterator[ReleaseFile]:
-    done = session.results.done
+    done = session.done
     keep = references.read_keep(session)
-    builds = [done[each] for each in (REDUCED, REGION) if each in done]
     sha256 = {artifact.name: artifact.sha256 for artifact in contents.artifacts}
     for function in contents.functions:
-        program = read_program(function.artifact, builds, keep)
+        program = read_program(function.artifact, done[REDUCED], done.get(REGION), keep)
         if program is not None:
             text = dump_left_out(program.left_out, program_sha256=sha256[function.artifact])
             yield from_text(locate_left_out(function.artifact), text)

@@ -132,7 +132,7 @@ def compare_causes(contents: ReleaseContents, session: Session) -> Iterator[str]
     here = session.services.engine.identity()
     if here.digest != engine.digest:
         ours, theirs = (e.commit[:12] or f"digest {e.digest[:12]}" for e in (here, engine))
-        yield f"the engine is another: {ours} here, {theirs} in the release"
+        yield f"the source is another: {ours} here, {theirs} in the release"
     found, stated = (
         f"{each.kind} {each.version} for {each.target}" for each in (toolchain, contents.toolchain)
     )
@@ -140,9 +140,9 @@ def compare_causes(contents: ReleaseContents, session: Session) -> Iterator[str]
         yield f"the toolchain is another: {found} here, {stated} in the release"
     if session.request.loaded.sha256 != contents.configuration_sha256:
         yield f"{session.request.loaded.path} is not the configuration of the release"
-    kept = session.results.done[keep_task(session.request.config)].files[KEEP_SET_FILE]
+    kept = session.done[keep_task(session.config)].files[KEEP_SET_FILE]
     if kept != contents.keep_set_sha256:
-        yield f"{session.request.config.keep_set} is not the keep set of the release"
+        yield f"{session.config.keep_set} is not the keep set of the release"
 
 
 def _compare_files(

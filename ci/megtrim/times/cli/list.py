@@ -12,13 +12,11 @@ from megtrim.core.cli.echo import complain, show, show_json
 from megtrim.core.cli.environment import open_processes
 from megtrim.core.cli.session.setup import find_toolchain, open_engine
 from megtrim.core.config.load import load_config
+from megtrim.core.own_program import find_dialect, find_program
 from megtrim.core.project import read_any_model
-from megtrim.core.timing.catalogue import BASELINE
+from megtrim.core.timing.catalogue import BASELINE, find_experiments
+from megtrim.core.timing.experiment import Experiment
 from megtrim.core.timing.spec import FEWEST_ROUNDS, SEARCH_ROUNDS, ContestBudget
-from megtrim.engines.load_and_run.dialects import LITE
-from megtrim.engines.load_and_run.program import find_dialect
-from megtrim.engines.megengine.experiment import Experiment
-from megtrim.engines.megengine.experiments import find_experiments
 from megtrim.libs.util.errors import InfrastructureFailure, InputError
 from megtrim.libs.util.strict_json import encode
 from megtrim.libs.util.value import Value
@@ -121,7 +119,8 @@ class Surroundings(Value):
 
 def look_around(config: Path | None, engine_source: Path | None) -> Surroundings:
     if config is None:
-        return Surroundings(usual=Situation(dialect=LITE, architecture=None), situations={})
+        newest = find_program().DIALECTS[0]
+        return Surroundings(usual=Situation(dialect=newest, architecture=None), situations={})
     loaded = load_config(config, engine_source=engine_source)
     processes = open_processes()
     notes = []

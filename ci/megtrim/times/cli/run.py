@@ -19,11 +19,11 @@ from megtrim.core.config.performance import PerfConfig
 from megtrim.core.config.problems import suggest
 from megtrim.core.config.scenarios import Scenario, all_scenarios
 from megtrim.core.evidence.evidence import JobPurpose
+from megtrim.core.timing.catalogue import find_experiments
 from megtrim.core.timing.spec import PerformanceStatus
 from megtrim.core.trim.runs.scenario_runs import scenario_of
 from megtrim.core.verdict.model import Verdict
 from megtrim.core.verdict.performance import Performance
-from megtrim.engines.megengine.experiments import find_experiments
 from megtrim.lab.evidence.times import TimesJudge, read_times
 from megtrim.lab.jobs.pack import list_devices
 from megtrim.libs.history.entries import show_time
@@ -42,7 +42,7 @@ def expect_real_devices(scenarios: Iterable[Scenario], session: Session, *, emul
             if not emulated:
                 hint = "measure on a device (--device), or try it out with --emulated"
                 raise InputError(msg, hint=hint)
-            session.services.console.warn(msg)
+            session.console.warn(msg)
 
 
 def run(
@@ -72,11 +72,11 @@ def run(
             session.services.store.discard(Stage.PERF, task.name)
     ran, codes = stages.run(wanted, session)
     if ran == 0 and not session.results.failed:
-        session.services.console.say("everything is up to date: nothing was built or measured")
+        session.console.say("everything is up to date: nothing was built or measured")
     show_results(session, Stage.REPORT, wanted, as_json=options.as_json)
     verdict = read_made_verdict(session)
     if verdict is not None and (lost := describe_lost(verdict.performance)):
-        session.services.console.warn(lost)
+        session.console.warn(lost)
         codes.append(InfrastructureFailure.exit_code)
     if runs is not None:
         _write_runs(verdict, runs, is_new=ran > 0)
@@ -126,7 +126,7 @@ def _take_times(session: Session, folders: tuple[Path, ...]) -> Session:
     request = session.request
     brought, problems = read_times(folders, config=request.invocation.config)
     for problem in problems:
-        session.services.console.warn(problem)
+        session.console.warn(problem)
     devices = list_devices(request, JobPurpose.TIME)
     judge = TimesJudge(brought=brought, devices=devices, pending=None, today=request.today)
     return replace(session, request=replace(request, timed=judge))

@@ -10,7 +10,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 
-from megtrim.core.build_spec import Variant
+from megtrim.core.build_spec import REST_SUFFIX, Variant
 from megtrim.core.chain.filenames import CACHE_FILE
 from megtrim.core.chain.graph import BASE, BASE_REDUCED, PLAIN, REDUCED, Task, search_task
 from megtrim.core.chain.result_store import StageFolder, content_of
@@ -18,6 +18,7 @@ from megtrim.core.chain.session import Session, binary, scenario_inputs
 from megtrim.core.config.scenarios import Scenario
 from megtrim.core.config.units import PEAK
 from megtrim.core.evidence.binding import DEVICE_LABEL, binding
+from megtrim.core.own_program import find_dialect, read_error
 from megtrim.core.size.counted import (
     BASE_PREFIX,
     LATER,
@@ -35,16 +36,15 @@ from megtrim.core.trim.builds import applications
 from megtrim.core.trim.builds.links import locate_named
 from megtrim.core.trim.runs.execution import RunSpec, run_on
 from megtrim.core.trim.runs.scenario_runs import cache_of, make_run_spec, scenario_of
-from megtrim.engines.load_and_run.arguments import flags, render_flags, set_flag
-from megtrim.engines.load_and_run.program import find_dialect
 from megtrim.libs.elf.layout import segments
 from megtrim.libs.elf.symbol_table import FunctionTable, read_linked, read_table
-from megtrim.libs.programs.exit_status import RunOutcome, ending, error_message
+from megtrim.libs.programs.exit_status import RunOutcome, ending
+from megtrim.libs.programs.flags import parse_flags, render_flags, set_flag
 from megtrim.libs.util.errors import InputError, ProductFailure
 from megtrim.libs.util.shortage import find_shortage
 from megtrim.places.devices.counting import Counting
 from megtrim.places.devices.device import Device
-from megtrim.places.devices.local import Local, open_measuring_file
+from megtrim.places.devices.local import Local, MeasuringFile, open_measuring_file
 from megtrim.times.counts.system_calls import add_up, find_unmapped
 from megtrim.times.counts.use import (
     LARGEST_BYTES,
@@ -69,11 +69,13 @@ _OF_BASE = {str(Variant.PLAIN): BASE, str(Variant.REDUCED): BASE_REDUCED}
 _PLAN = "plan"
 _PLAN_FILE = "plan/StaticMemoryInfo.json"
 _COUNTS = "the plugin's counts"
+_TIMED = ("-q", "-f", "%M")
+"""Quietly: a command that is to end with another status than 0 gets no remark in front."""
 
 
 def inputs(task: Task, session: Session) -> dict[str, str]:
     scenario = scenario_of(task)
-    config = session.request.config
+    config = session.config
     named = _describe(scenario, session)
     symbols = []
     with _note(named, "emulator"):
@@ -82,19 +84,19 @@ def inputs(task: Task, session: Session) -> dict[str, str]:
         named["timer"] = find_timer(session.services.device(scenario))
     named["asked"] = f"{config.work is not None} {config.memory is not None}"
     for variant, build in _VARIANTS.items():
-        folder = session.results.done[build]
+        folder = session.done[build]
         name = applications.name_of(scenario, session.request)
         named |= applications.digests(scenario, session, build, variant)
         symbols.append(folder.files.get(locate_named(folder, name), "none"))
     for build in _OF_BASE.values():
-        if build in session.results.done:
-            named[f"base {build}"] = content_of(session.results.done[build])
+        if build in session.done:
+            named[f"base {build}"] = content_of(session.done[build])
     return named | {"symbols": " ".join(symbols)}
 
 
 def work(task: Task, session: Session, folder: Path) -> Use:
     scenario = scenario_of(task)
-    config = session.request.config
+    config = session.config
     works: dict[str, Work] = {}
     memory = None
     reasons: dict[str, str] = {}
@@ -108,7 +110,7 @@ def work(task: Task, session: Session, folder: Path) -> Use:
             counted = works[Variant.REDUCED].processes if works else 0
             memory = replace(memory, processes=max(seen, counted), unmapped=unmapped)
     found = Use(work=works, memory=memory, reasons=reasons)
-    if not session.results.done.keys() >= set(_OF_BASE.values()):
+    if not session.done.keys() >= set(_OF_BASE.values()):
         return found
     return _measure_base(scenario, session, folder, found)
 
@@ -148,7 +150,7 @@ def _describe(scenario: Scenario, session: Session) -> dict[str, str]:
     if device.kind == Local.kind:  # natively, another CPU may choose other kernels
         named[f"{DEVICE_LABEL}model"] = device.facts().get("CPU model", "")
     if scenario.searches:
-        named["algorithm cache"] = session.results.done[search_task(scenario)].files[CACHE_FILE]
+        named["algorithm cache"] = session.done[search_task(scenario)].files[CACHE_FILE]
     return named
 
 
@@ -157,7 +159,7 @@ def find_keys(scenario: Scenario, session: Session) -> dict[str, str]:
 
     Nothing needs to be built for them, unless a search finds the algorithms: then they are unknown.
     """
-    config = session.request.config
+    config = session.config
     keys: dict[str, str] = {}
     if scenario.searches:
         return keys
@@ -187,7 +189,7 @@ def _count(scenario: Scenario, session: Session, builds: Mapping[str, str]) -> d
         msg = "a command cannot be asked for a number of iterations"
         raise InputError(msg)
     counting = session.services.emulators[scenario.cpu_class.name]
-    done = session.results.done
+    done = session.done
     key = _find_work_key(scenario, session)
     works: dict[str, Work] = {}
     with counting.open() as opened:
@@ -271,10 +273,15 @@ def name_all(blocks: Blocks, table: FunctionTable, code: int, machine: str) -> d
 
 
 def _watch(scenario: Scenario, session: Session, build: str) -> tuple[int, Mapping[Unmapped, int]]:
-    """Return how many processes it starts, and what it makes that GNU time does not see."""
-    done = session.results.done[build]
+    """Return how many processes it starts, and what it makes that GNU time does not see.
+
+    A program with deferred functions has its companion file: the emulated CPU may choose others.
+    """
+    done = session.done[build]
     program = applications.program(scenario, session.request, done)
     asked = replace(_make_spec(scenario, session, program), dumps=False)
+    rest = asked.holder.with_name(f"{asked.holder.name}{REST_SUFFIX}")
+    asked = replace(asked, with_rest=rest.is_file())
     if not asked.application:
         asked = _ask(asked, session, ("warmup_iter", "1"), ("iter", "1"))
     emulator = session.services.emulators[scenario.cpu_class.name]
@@ -292,12 +299,18 @@ def find_timer(device: Device) -> str:
     return timer
 
 
+def start_timed(device: Local, written: MeasuringFile) -> Local:
+    """Return the device with GNU time in front of its programs, which writes their peak alone."""
+    # Without -q, it first writes of any status but 0, which may well be the expected one.
+    return device.start_by(find_timer(device), "-q", "-o", str(written.path), "-f", "%M")
+
+
 def _measure(
     scenario: Scenario, session: Session, folder: Path, builds: Mapping[str, str]
 ) -> MemoryUse:
     device = session.services.device(scenario)
     request = session.request
-    done = session.results.done
+    done = session.done
     if not isinstance(device, Local):
         msg = f"a device of kind {device.kind} does not report memory"
         raise InputError(msg)
@@ -306,7 +319,7 @@ def _measure(
         for build in builds.values()
     )
     with open_measuring_file(folder) as written:
-        timed = device.start_by(find_timer(device), "-o", str(written.path), "-f", "%M")
+        timed = start_timed(device, written)
 
         def measure() -> int:
             _run(timed, reduced)
@@ -334,7 +347,7 @@ def _make_spec(scenario: Scenario, session: Session, program: Path) -> RunSpec:
 
 def _ask(made: RunSpec, session: Session, *values: tuple[str, str]) -> RunSpec:
     dialect = find_dialect(session.services.engine.flags)
-    given = flags(made.arguments, dialect=dialect, source="scenario")
+    given = parse_flags(made.arguments, dialect=dialect, source="scenario")
     for name, value in values:
         given = set_flag(given, name, value)
     return replace(made, arguments=render_flags(given, dialect))
@@ -347,7 +360,7 @@ def _run(device: Device, spec: RunSpec, recorded: str = "") -> bytes:
         # Whether the program does that by itself is judged where its scenario is verified.
         if killed := find_shortage("the measured program", found.run.rc, "", ()):
             raise killed
-        said = error_message(found.run.stderr) or f"exit status {found.run.rc}"
+        said = read_error(found.run.stderr) or f"exit status {found.run.rc}"
         msg = f"the program did not run to its end while it was measured: {said}"
         raise ProductFailure(msg)
     return found.recorded or b""

@@ -3,15 +3,9 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from megtrim.engines.load_and_run.arguments import (
-    Flag,
-    ProgramArguments,
-    compose,
-    render_flags,
-    without,
-)
-from megtrim.engines.load_and_run.dialects import Dialect
-from megtrim.engines.megengine.experiment import (
+from megtrim.core.own_program import find_program
+from megtrim.core.timing.catalogue import list_experiments
+from megtrim.core.timing.experiment import (
     Backend,
     CacheUse,
     DataType,
@@ -19,7 +13,8 @@ from megtrim.engines.megengine.experiment import (
     ModelFile,
     Step,
 )
-from megtrim.engines.megengine.experiments import EXPERIMENTS
+from megtrim.libs.programs.application_arguments import Places
+from megtrim.libs.programs.flags import Dialect, Flag, render_flags, without
 from megtrim.libs.util.errors import InputError
 from megtrim.libs.util.value import Value
 
@@ -48,7 +43,16 @@ class StepFiles(Value):
     dumped_model: str
     algo_cache: str
     inputs: tuple[tuple[str, str], ...] = ()
-    outputs: str | None = None
+
+    def compose(self, step: Step, words: Sequence[str], *, threads: int) -> tuple[str, ...]:
+        places = Places(
+            outputs="",
+            threads=threads,
+            model=self.model if step.model is ModelFile.ORIGINAL else self.dumped_model,
+            inputs=dict(self.inputs),
+            algo_cache=None if step.cache is CacheUse.NONE else self.algo_cache,
+        )
+        return find_program().compose(self.program, words, places, search=False, dumps=False)
 
 
 class StepCommand(Value):
@@ -84,16 +88,8 @@ def make_commands(
         if step.dumps:
             words += ["--layout-transform-dump", files.dumped_model]
         words += render_flags(counts, dialect)
-        arguments = ProgramArguments(
-            program=files.program,
-            model=files.model if step.model is ModelFile.ORIGINAL else files.dumped_model,
-            arguments=tuple(words),
-            inputs=files.inputs,
-            threads=1 if backend is Backend.CUDA else threads,
-            algo_cache=None if step.cache is CacheUse.NONE else files.algo_cache,
-            dump_dir=files.outputs if step.measured else None,
-        )
-        made.append(StepCommand(step=step, argv=compose(arguments), iterations=count))
+        argv = files.compose(step, words, threads=1 if backend is Backend.CUDA else threads)
+        made.append(StepCommand(step=step, argv=argv, iterations=count))
     return tuple(made)
 
 
@@ -143,7 +139,8 @@ def find_unknown(flags: tuple[Flag, ...], dialect: Dialect) -> str | None:
 
 
 def describe_unknown(name: str) -> str:
-    return f"the flag --{name.replace('_', '-')} is unknown to this engine's load_and_run"
+    shown = name.replace("_", "-")
+    return f"the flag --{shown} is unknown to this engine's {find_program().NAME}"
 
 
 def _select_device(
@@ -161,7 +158,9 @@ def _select_device(
 
 
 def keep_for_experiments(flags: Sequence[Flag]) -> tuple[Flag, ...]:
-    chosen = {flag.name for each in EXPERIMENTS for step in each.steps for flag in step.flags}
+    chosen = {
+        flag.name for each in list_experiments() for step in each.steps for flag in step.flags
+    }
     return without(flags, *sorted(chosen), *_COUNTS, *_DEVICES, *_OF_STEPS)
 
 

@@ -9,7 +9,9 @@ import statistics
 from collections.abc import Mapping
 from enum import StrEnum
 from functools import cache
+from pathlib import PurePath
 
+from megtrim.core.own_program import name_model_file
 from megtrim.core.timing.spec import LOOKS, ContestBudget, Criterion, PerformanceStatus, TimeStage
 from megtrim.libs.programs.parity import EXACT, Tolerance
 from megtrim.libs.util.environment import Variables
@@ -195,10 +197,11 @@ def name_files(side: str, *, inputs: Mapping[str, str]) -> StepFiles:
     files = []
     for place, (name, suffix) in enumerate(sorted(inputs.items())):
         files.append((name, f"input{place}{suffix}"))
+    model = PurePath(name_model_file())
     return StepFiles(
         program=f"{side}-program",
-        model="model.mge",
-        dumped_model=f"{side}-dumped.mge",
+        model=model.name,
+        dumped_model=f"{side}-dumped{model.suffix}",
         algo_cache=f"{side}-algo.cache",
         inputs=tuple(files),
     )

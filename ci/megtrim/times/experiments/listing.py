@@ -1,9 +1,10 @@
 """Experiments as text, for lists and for the page of the reference. Pure."""
 
+from megtrim.core.own_program import find_program
+from megtrim.core.timing.catalogue import list_experiments
+from megtrim.core.timing.experiment import Backend, CacheUse, Effects, Experiment, ModelFile, Step
 from megtrim.core.timing.spec import TimeStage
-from megtrim.engines.load_and_run.dialects import LITE, SDK, Dialect
-from megtrim.engines.megengine.experiment import Backend, CacheUse, Experiment, ModelFile, Step
-from megtrim.engines.megengine.experiments import EXPERIMENTS
+from megtrim.libs.programs.flags import Dialect
 from megtrim.times.experiments.commands import (
     StepFiles,
     describe_needs,
@@ -11,9 +12,6 @@ from megtrim.times.experiments.commands import (
     make_commands,
 )
 
-FILES = StepFiles(
-    program="load_and_run", model="MODEL", dumped_model="DUMPED_MODEL", algo_cache="ALGO_CACHE"
-)
 _CACHES = {CacheUse.WRITES: "leave an algorithm cache", CacheUse.READS: "algorithms from the cache"}
 
 
@@ -22,8 +20,14 @@ def show_commands(
 ) -> tuple[tuple[str, ...], ...]:
     if find_missing(experiment, backend, dialect) is not None:
         return ()
+    files = StepFiles(
+        program=find_program().NAME,
+        model="MODEL",
+        dumped_model="DUMPED_MODEL",
+        algo_cache="ALGO_CACHE",
+    )
     made = make_commands(
-        experiment, FILES, dialect=dialect, backend=backend, architecture=architecture
+        experiment, files, dialect=dialect, backend=backend, architecture=architecture
     )
     return tuple(each.argv for each in made)
 
@@ -46,12 +50,20 @@ def describe_step(step: Step) -> str:
 
 
 def describe_effects(experiment: Experiment) -> str:
-    effects = [
-        f"{stage} {'slower' if stage in experiment.slower else 'faster'}"
+    usual = _describe(experiment.effects)
+    if experiment.on_int8 is None:
+        return usual
+    return f"{usual}; for int8: {_describe(experiment.on_int8)}"
+
+
+def _describe(effects: Effects) -> str:
+    changed = effects.slower + effects.faster
+    found = [
+        f"{stage} {'slower' if stage in effects.slower else 'faster'}"
         for stage in TimeStage
-        if stage in experiment.changes
+        if stage in changed
     ]
-    return ", ".join(effects)
+    return ", ".join(found)
 
 
 def render_reference() -> str:
@@ -59,7 +71,7 @@ def render_reference() -> str:
         "| name | in the document | what | needs | changes | outputs |",
         "|---|---|---|---|---|---|",
     ]
-    for experiment in EXPERIMENTS:
+    for experiment in list_experiments():
         within = experiment.tolerance
         outputs = f"{within.absolute:g} + {within.relative:g} of each"
         cells = (
@@ -71,7 +83,7 @@ def render_reference() -> str:
             "equal" if within.is_exact else outputs,
         )
         lines.append(f"| {' | '.join(cells)} |")
-    for each in EXPERIMENTS:
+    for each in list_experiments():
         machine = (each.needs.architectures or ("x86_64",))[0]
         new, old = (
             "\n".join(
@@ -80,7 +92,7 @@ def render_reference() -> str:
                     each, dialect=dialect, backend=each.needs.backends[0], architecture=machine
                 )
             )
-            for dialect in (LITE, SDK)
+            for dialect in find_program().DIALECTS
         )
         lines += ["", f"## {each.name}", "", "```text", new, "```"]
         if old != new:

@@ -7,21 +7,14 @@ from megtrim.core.chain.graph import BASE, PLAIN, Task
 from megtrim.core.chain.session import Session
 from megtrim.core.checks.check import DeviceIdentity
 from megtrim.core.config.scenarios import Scenario
+from megtrim.core.own_program import find_dialect
 from megtrim.core.project import read_any_model
-from megtrim.core.timing.catalogue import BASELINE
+from megtrim.core.timing.catalogue import BASELINE, find_experiments
+from megtrim.core.timing.experiment import CacheUse, Experiment, Step
 from megtrim.core.timing.spec import FEWEST_ROUNDS, SEARCH_ROUNDS, Criterion
 from megtrim.core.trim.builds import applications
 from megtrim.core.trim.runs.scenario_runs import cache_of, scenario_of
-from megtrim.engines.load_and_run.arguments import (
-    Flag,
-    ProgramArguments,
-    compose,
-    flags,
-    render_flags,
-)
-from megtrim.engines.load_and_run.program import find_dialect
-from megtrim.engines.megengine.experiment import CacheUse, Experiment, Step
-from megtrim.engines.megengine.experiments import find_experiments
+from megtrim.libs.programs.flags import Flag, parse_flags, render_flags
 from megtrim.libs.programs.parity import EXACT, Tolerance
 from megtrim.libs.util.errors import InputError
 from megtrim.places.devices.cpu import read_device_features
@@ -61,8 +54,8 @@ def plan_contest(task: Task, session: Session) -> Contest | str:
 
 def plan_for_runner(task: Task, session: Session) -> Contest | str:
     cpu_class = scenario_of(task).cpu_class.name
-    devices = session.request.config.devices
-    if cpu_class in session.request.config.hosted_classes:
+    devices = session.config.devices
+    if cpu_class in session.config.hosted_classes:
         return f"class {cpu_class} runs on machines of GitHub's, whose times are not compared"
     if not any(device.runner and device.class_ == cpu_class for device in devices):
         return f"no device of class {cpu_class} is attached to a runner"
@@ -96,9 +89,9 @@ def find_files(task: Task, session: Session) -> ContestFiles:
     scenario = scenario_of(task)
     variant = trimmed_variant(task)
     reference = BASE if compares_with_base(task) else PLAIN
-    rival = dict(list_trimmed(session.request.config))[variant] if variant else PLAIN
+    rival = dict(list_trimmed(session.config))[variant] if variant else PLAIN
     request = session.request
-    builds = session.results.done
+    builds = session.done
     programs = {
         Side.REFERENCE: applications.program(scenario, request, builds[reference]),
         Side.RIVAL: applications.program(scenario, request, builds[rival]),
@@ -118,7 +111,7 @@ def measure_task(
     """Return the machine and its times, or what its CPU does not have."""
     device = session.services.device(scenario_of(task))
     files = find_files(task, session)
-    say = session.services.console.say
+    say = session.console.say
     machine = session.services.toolchain.machine
 
     def attempt(lease: Lease) -> tuple[DeviceIdentity, ContestResult | str]:
@@ -193,16 +186,10 @@ def _plan_trimming(scenario: Scenario, variant: str, session: Session) -> Contes
 
     def make(side: Side, name: str) -> Contestant:
         names = _name_files(scenario, side)
-        arguments = ProgramArguments(
-            program=names.program,
-            model=names.model,
-            arguments=render_flags((*own, *counts), dialect),
-            inputs=names.inputs,
-            threads=scenario.settings.threads,
-            algo_cache=names.algo_cache if cached else None,
-        )
         step = Step(flags=own, warmups=warmups, cache=CacheUse.READS if cached else CacheUse.NONE)
-        command = StepCommand(step=step, argv=compose(arguments), iterations=ITERATIONS)
+        words = render_flags((*own, *counts), dialect)
+        argv = names.compose(step, words, threads=scenario.settings.threads)
+        command = StepCommand(step=step, argv=argv, iterations=ITERATIONS)
         return Contestant(name=name, commands=(command,))
 
     reference = make(Side.REFERENCE, Variant.PLAIN)
@@ -212,7 +199,7 @@ def _plan_trimming(scenario: Scenario, variant: str, session: Session) -> Contes
 
 def own_flags(scenario: Scenario, session: Session) -> tuple[Flag, ...]:
     dialect = find_dialect(session.services.engine.flags)
-    return flags(scenario.settings.args, dialect=dialect, source=scenario.id)
+    return parse_flags(scenario.settings.args, dialect=dialect, source=scenario.id)
 
 
 def _name_files(scenario: Scenario, side: Side) -> StepFiles:
@@ -227,7 +214,7 @@ def _make_contest(
     rival: Contestant | None,
     tolerance: Tolerance,
 ) -> Contest:
-    perf = session.request.config.perf
+    perf = session.config.perf
     budget = perf.contest_budget
     criterion = perf.criterion
     if rival is None:  # nothing is decided, so what decides is no reason to measure again

@@ -13,13 +13,13 @@ from collections.abc import Callable, Sequence
 from itertools import groupby
 from pathlib import Path
 
+from megtrim.core.own_program import find_program
 from megtrim.core.timing.spec import FEWEST_ROUNDS, PerformanceStatus
 from megtrim.core.timing.times import Answer
-from megtrim.engines.load_and_run.dump import parse_dump
-from megtrim.engines.load_and_run.timing_log import DamagedLog
 from megtrim.libs.programs.arrays import compare, refusal
 from megtrim.libs.programs.exit_status import ProgramRun
 from megtrim.libs.programs.parity import Tolerance
+from megtrim.libs.programs.timing_log import DamagedLog
 from megtrim.libs.util.console import SparseLines, show_time
 from megtrim.libs.util.errors import InputError
 from megtrim.libs.util.wording import count
@@ -258,6 +258,7 @@ def compare_in_order(
     if len(expected) != len(found):
         msg = f"{len(found)} outputs, expected {len(expected)}"
         raise ContestEnded(PerformanceStatus.WRONG_OUTPUTS, msg)
+    parse_dump = find_program().parse_dump
     for place, (first, second) in enumerate(zip(expected, found, strict=True)):
         name = f"output {place}"
         problem = ""

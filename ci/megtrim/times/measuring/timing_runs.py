@@ -10,11 +10,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from megtrim.core.own_program import find_program, read_error
+from megtrim.core.timing.experiment import CacheUse
 from megtrim.core.timing.spec import PerformanceStatus
-from megtrim.engines.load_and_run.timing_log import DamagedLog, TimingLog, read_timing_log
-from megtrim.engines.megengine.experiment import CacheUse
-from megtrim.libs.programs.exit_status import ProgramRun, RunOutcome, ending, error_message
+from megtrim.libs.programs.exit_status import ProgramRun, RunOutcome, ending
 from megtrim.libs.programs.telemetry import Conditions
+from megtrim.libs.programs.timing_log import DamagedLog, TimingLog
 from megtrim.libs.util.environment import Variables
 from megtrim.libs.util.errors import ProductFailure
 from megtrim.libs.util.limits import clean_log
@@ -150,7 +151,7 @@ class ContestRuns:
         if ending(run) is RunOutcome.PASSED:
             return run
         ended = f"it ended with {run.rc} ({ending(run)})"
-        if said := error_message(run.stderr) or error_message(run.stdout):
+        if said := read_error(run.stderr) or read_error(run.stdout):
             ended += f": {said}"
         if run.timed_out:
             ended = f"it did not end within {self._timeout_s:g} s"
@@ -160,7 +161,8 @@ class ContestRuns:
 def read_times(run: ProgramRun, *, source: str, iterations: int, warmups: int) -> TimingLog | None:
     # The older program prints on one stream, the newer one on the other.
     text = f"{run.stdout}{run.stderr}"
-    return read_timing_log(text, source=source, iterations=iterations, warmups=warmups)
+    own = find_program()
+    return own.read_timing_log(text, source=source, iterations=iterations, warmups=warmups)
 
 
 def make_sample(

@@ -11,21 +11,21 @@ from pathlib import Path
 
 from megtrim.core.chain.session import Session, TrimRequest
 from megtrim.core.config.scenarios import Scenario
+from megtrim.core.own_program import find_dialect
 from megtrim.core.project import read_any_model
 from megtrim.core.trim.runs.execution import RunSpec
 from megtrim.core.trim.runs.scenario_runs import cache_of, make_run_spec
-from megtrim.engines.load_and_run.arguments import (
+from megtrim.libs.programs import application_arguments, npy
+from megtrim.libs.programs.app_outputs import NPY
+from megtrim.libs.programs.flags import (
+    Dialect,
     Flag,
-    flags,
     is_on,
+    parse_flags,
     render_flags,
     set_flag,
     without,
 )
-from megtrim.engines.load_and_run.dialects import Dialect
-from megtrim.engines.load_and_run.program import find_dialect
-from megtrim.libs.programs import application_arguments, npy
-from megtrim.libs.programs.app_outputs import NPY
 from megtrim.libs.programs.npy import NpyMutation
 from megtrim.libs.util.errors import InputError
 from megtrim.libs.util.input_files import read_bytes
@@ -230,7 +230,7 @@ def _itself(scenario: Scenario, dialect: Dialect) -> Neighbour:
     arguments = settings.args
     threads = settings.threads
     if not settings.is_command:
-        given = flags(arguments, dialect=dialect, source=scenario.id)
+        given = parse_flags(arguments, dialect=dialect, source=scenario.id)
         # Flags override the number of threads, as on the scenario's own command line.
         values = [flag.value for flag in given if flag.name in _THREAD_FLAGS and flag.value]
         threads = int(values[-1]) if values and values[-1].isdecimal() else threads
@@ -246,7 +246,7 @@ def _itself(scenario: Scenario, dialect: Dialect) -> Neighbour:
 
 
 def _of_engine(scenario: Scenario, own: Neighbour, dialect: Dialect) -> Iterator[Neighbour]:
-    given = flags(own.arguments, dialect=dialect, source=scenario.id)
+    given = parse_flags(own.arguments, dialect=dialect, source=scenario.id)
     yield from _of_numbers(own, given, dialect)
     alone = render_flags(without(given, *_THREAD_FLAGS), dialect)
     for thread in _of_threads(own):

@@ -30,6 +30,7 @@ from megtrim.core.chain.session import Session, TrimRequest, scenario_inputs
 from megtrim.core.config.scenarios import Scenario
 from megtrim.core.functions.runtime_lines import RuntimeLine
 from megtrim.core.keep.keepset_files import read_keep_set
+from megtrim.core.own_program import find_program, read_error
 from megtrim.core.proof.neighbours import (
     NeighbourLevel,
     NeighbourOutcome,
@@ -48,9 +49,8 @@ from megtrim.core.proof.verification import choose_judge, compare_outputs
 from megtrim.core.trim.builds import applications
 from megtrim.core.trim.runs.execution import RunResult, RunSpec, run_on
 from megtrim.core.trim.runs.scenario_runs import scenario_of
-from megtrim.engines.load_and_run.dump import parse_dump
 from megtrim.libs.programs.arrays import largest_value
-from megtrim.libs.programs.exit_status import ProgramRun, RunOutcome, ending, error_message
+from megtrim.libs.programs.exit_status import ProgramRun, RunOutcome, ending
 from megtrim.libs.programs.parity import Tolerance
 from megtrim.libs.util.errors import InputError
 from megtrim.libs.util.files import sha256_file
@@ -78,19 +78,19 @@ def work(task: Task, session: Session, folder: Path) -> NeighboursResult:
         _evaluate_neighbour(each, scenario, session)
         for each in neighbour_plan.near(scenario, session)
     )
-    session.services.console.say(f"  {scenario.id}: {count_working(rows)} neighbours work")
+    session.console.say(f"  {scenario.id}: {count_working(rows)} neighbours work")
     return NeighboursResult(scenario=scenario.id, neighbours=rows)
 
 
 def _run_inputs(scenario: Scenario, session: Session) -> dict[str, str]:
     named_ = scenario_inputs(scenario, session)
     if scenario.searches:
-        named_["algorithm cache"] = session.results.done[search_task(scenario)].files[CACHE_FILE]
+        named_["algorithm cache"] = session.done[search_task(scenario)].files[CACHE_FILE]
     for label, task in (("plain", PLAIN), *_levels(session.request)):
         named_ |= applications.digests(scenario, session, task, label)
     return named_ | {
         # It shows what a run that trapped is missing.
-        "keep set": session.results.done[keep_task(session.request.config)].files[KEEP_SET_FILE],
+        "keep set": session.done[keep_task(session.config)].files[KEEP_SET_FILE],
         "tolerance": repr(scenario.settings.allowed),
     }
 
@@ -116,7 +116,7 @@ def _evaluate_neighbour(
         )
         levels = ", ".join(f"{level.level} {level.outcome}" for level in row.levels)
         ended = levels or f"does not apply, on plain: {row.text}"
-        session.services.console.say(f"    near  {neighbour.name}: {ended}")
+        session.console.say(f"    near  {neighbour.name}: {ended}")
         return NeighbourRunResult(neighbour=row)
 
     def ensure(named: dict[str, str]) -> tuple[NeighbourResult, bool]:
@@ -136,7 +136,7 @@ def _evaluate_neighbour(
 
 
 def _profile_inputs(scenario: Scenario, session: Session) -> dict[str, str]:
-    if PROFILE not in session.results.done:
+    if PROFILE not in session.done:
         return {}
     return applications.digests(scenario, session, PROFILE, "profile")
 
@@ -144,7 +144,7 @@ def _profile_inputs(scenario: Scenario, session: Session) -> dict[str, str]:
 def _run(
     neighbour: Neighbour, scenario: Scenario, session: Session, folder: Path
 ) -> RunObservation:
-    plain = applications.program(scenario, session.request, session.results.done[PLAIN])
+    plain = applications.program(scenario, session.request, session.done[PLAIN])
     wanted = Attempt(
         spec=neighbour_plan.order_of(neighbour, scenario, session, plain, folder / "inputs"),
         builds=tuple(_builds(scenario, session)),
@@ -160,7 +160,7 @@ def _run(
     seen = run_with_retries(
         session.services.device(scenario),
         lambda lease: attempt(wanted, lease, note),
-        say=session.services.console.say,
+        say=session.console.say,
     )
     shutil.rmtree(folder / "inputs", ignore_errors=True)  # made again whenever they are needed
     return seen
@@ -181,7 +181,7 @@ def _builds(scenario: Scenario, session: Session) -> Iterator[Build]:
     for level, task in _levels(session.request):
         is_bare = level in {"function", _ALONE}
         link = ensure_named_program(scenario, session) if is_bare else None
-        program = applications.program(scenario, session.request, session.results.done[task])
+        program = applications.program(scenario, session.request, session.done[task])
         needs = needs_of(scenario, session, link)
         yield Build(level=level, program=program, needs=needs, with_rest=level == _WITH_REST)
 
@@ -329,6 +329,7 @@ def _judge_outputs(
 def _largest(plain: RunResult) -> float:
     """Return 0, so that all must be equal, where an output cannot be read."""
     try:
+        parse_dump = find_program().parse_dump
         every = (parse_dump(data, name=name, source=name) for name, data in plain.outputs.items())
         return max((largest_value(each) for each in every), default=0.0)
     except InputError:
@@ -340,7 +341,7 @@ def _describe_ending(run: ProgramRun) -> str:
 
 
 def _words(run: ProgramRun) -> str:
-    text = error_message(run.stderr) if run.rc else run.stdout or run.stderr
+    text = read_error(run.stderr) if run.rc else run.stdout or run.stderr
     lines: Sequence[str] = [line.strip() for line in text.split("\n") if line.strip()]
     if run.rc and not lines:
         lines = [line.strip() for line in run.stdout.split("\n") if line.strip()]
@@ -348,10 +349,8 @@ def _words(run: ProgramRun) -> str:
 
 
 def needs_of(scenario: Scenario, session: Session, link: SymbolizingLink | None) -> Needs:
-    profile = find_profile(scenario, session, session.results.done.get(PROFILE))
-    keep = read_keep_set(
-        session.results.done[keep_task(session.request.config)].file(KEEP_SET_FILE)
-    )
+    profile = find_profile(scenario, session, session.done.get(PROFILE))
+    keep = read_keep_set(session.done[keep_task(session.config)].file(KEEP_SET_FILE))
 
     def needs(lease: Lease, spec: RunSpec, trapped: ProgramRun) -> tuple[str, ...]:
         def again(_build: str, other: RunSpec) -> RunResult:

@@ -129,14 +129,12 @@ def compare_runs(
     """
     first = _find_newest(before)
     second = _find_newest(after)
-    return tuple(
-        _compare_newest(
-            key,
-            [side[key] for side in (first, second) if key in side],
-            only="second" if key in second else "first",
-        )
-        for key in sorted({*first, *second})
-    )
+    rows = []
+    for key in sorted({*first, *second}):
+        sides = [side[key] for side in (first, second) if key in side]
+        only = "second" if key in second else "first"
+        rows.append(_compare_newest(key, sides, only=only))
+    return tuple(rows)
 
 
 def _find_newest(runs: Iterable[HistoryRun]) -> dict[_TimeKey, _Measured]:

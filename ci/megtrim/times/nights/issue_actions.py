@@ -86,13 +86,11 @@ def plan_actions(night: Night, known: Iterable[KnownIssue]) -> tuple[IssueAction
 def _plan_slower(night: Night, ours: Sequence[KnownIssue]) -> tuple[IssueAction, ...]:
     scenarios = {row.scenario for row in night.performance.all_rows}
     scenarios |= {our.record.scenario for our in ours if our.is_open}
-    return tuple(
-        action
-        for scenario in sorted(scenarios)
-        for action in _plan_one(
-            night, scenario, [our for our in ours if our.record.scenario == scenario]
-        )
-    )
+    actions: list[IssueAction] = []
+    for scenario in sorted(scenarios):
+        about = [our for our in ours if our.record.scenario == scenario]
+        actions += _plan_one(night, scenario, about)
+    return tuple(actions)
 
 
 def _plan_unmeasured(night: Night, known: Sequence[KnownIssue]) -> Iterator[IssueAction]:

@@ -21,6 +21,7 @@ RECORDED = config(
 FUNCTION = config(model("a"), trim={"level": "function"})
 DEFERRED = config(model("a"), trim={"level": "deferred", "base": "plain"})
 OPERATOR = config({"name": "a", "file": "a.mge"}, trim={"level": "operator"})
+SEARCHING = config(model("a", {"name": "y", "fast_run": True}), trim={"level": "operator"})
 FUNCTION_ALONE = config(model("a"), trim={"level": "function", "base": "plain"})
 BUILDS = ("build/plain", "build/profile")
 VERIFIED = ("build/plain", "header/keepset", "reduce/reduced")
@@ -51,7 +52,9 @@ def by_id(every: tuple[Task, ...]) -> dict[str, Task]:
             "profile/a/y@any#search": ("build/plain",),
             "profile/a/y@any": ("build/profile", "profile/a/y@any#search"),
             "profile/b/s@any": ("build/profile",),
-            "header/keepset": ("profile/a/x@any", "profile/a/y@any", "profile/b/s@any"),
+            "header/keepset": (
+                "profile/a/x@any", "profile/a/y@any#search", "profile/a/y@any", "profile/b/s@any",
+            ),
             "reduce/reduced": ("header/keepset",),
             "verify/a/x@any": VERIFIED,
             "verify/a/y@any": ("build/plain", "profile/a/y@any#search", *VERIFIED[1:]),
@@ -103,6 +106,16 @@ def by_id(every: tuple[Task, ...]) -> dict[str, Task]:
             "size/artifacts": ("build/plain", "reduce/reduced"),
             **END,
         }),
+        # The keep set says which algorithm cache each scenario was recorded with.
+        (SEARCHING, False, {
+            "build/plain": (),
+            "profile/a/y@any#search": ("build/plain",),
+            "header/keepset": ("profile/a/y@any#search",),
+            "reduce/reduced": ("header/keepset",),
+            "verify/a/y@any": ("build/plain", "profile/a/y@any#search", *VERIFIED[1:]),
+            "size/artifacts": ("build/plain", "reduce/reduced"),
+            **END,
+        }),
     ],
     ids=[
         "two models",
@@ -111,6 +124,7 @@ def by_id(every: tuple[Task, ...]) -> dict[str, Task]:
         "committed functions",
         "functions alone",
         "operators",
+        "operators and a search",
     ],
 )  # fmt: skip
 def test_tasks_stand_in_order_with_what_each_needs(

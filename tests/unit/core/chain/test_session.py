@@ -32,7 +32,7 @@ def test_paths_of_the_configuration_are_relative_to_its_file(tmp_path: Path) -> 
 
 def test_a_scenario_has_the_device_of_its_class(tmp_path: Path) -> None:
     session = built(tmp_path)
-    here, big, *_ = all_scenarios(session.request.config)
+    here, big, *_ = all_scenarios(session.config)
 
     assert session.services.device(here).name == "here"
     assert session.services.device(big).name == "emulated"
@@ -65,7 +65,7 @@ def test_what_is_not_there_yet_is_made_on_demand(tmp_path: Path) -> None:
 
 def test_inputs_of_a_scenario_bind_all_that_its_run_depends_on(tmp_path: Path) -> None:
     session = built(tmp_path)
-    scenario = next(all_scenarios(session.request.config))
+    scenario = next(all_scenarios(session.config))
     before = scenario_inputs(scenario, session)
 
     assert before == {

@@ -108,7 +108,8 @@ def test_what_else_a_committed_file_does_not_fit_ends_the_same_way() -> None:
 
     assert suggest_for_keep_set(COMMITTED).endswith(WAY_OUT)
     assert suggest_for_probe(COMMITTED) == (
-        f"if users may run it like this, add it to trim/a.yaml as a scenario, {WAY_OUT}"
+        "if users may run it like this, add it to trim/a.yaml as a scenario, "
+        "run `megtrim trim --config trim/a.yaml` and commit `trim/megtrim/keepset`"
     )
     assert WAY_OUT in other_link
     assert "pip install ziglang" in other_link

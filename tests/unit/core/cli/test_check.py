@@ -336,7 +336,7 @@ def test_a_probe_says_how_to_keep_what_was_missing(found: Diagnosis, keeps: bool
     *_, line = probe._render_outcome(wanted(), found, asked, as_json=False).splitlines()
 
     assert line == (f"  what to do: {suggest_for_probe(asked)}" if keeps else "  arguments  ")
-    assert ("megtrim trim --config a.yaml --accept" in line) is keeps
+    assert ("run `megtrim trim --config a.yaml` and commit" in line) is keeps
 
 
 TRACED = (

@@ -35,6 +35,22 @@ def test_little_is_needed(tmp_path: Path) -> None:
     assert load(tmp_path, trim={"level": "function"}).trim.level == "function"
 
 
+@pytest.mark.parametrize(
+    ("toolchain", "kind"),
+    [
+        ({}, "host"),
+        ({"jobs": 1}, "host"),
+        ({"kind": "auto"}, "auto"),
+        ({"kind": "clang-linux-arm64"}, "clang-linux-arm64"),
+        ({"prefer": "zig"}, "auto"),
+    ],
+)
+def test_a_project_is_built_for_this_machine_if_nothing_else_is_said(
+    tmp_path: Path, toolchain: dict[str, Any], kind: str
+) -> None:
+    assert load(tmp_path, toolchain=toolchain).toolchain.kind == kind
+
+
 def test_a_list_of_threads_stands_for_a_command_with_each(tmp_path: Path) -> None:
     config = load(tmp_path, {"args": ["{threads}"], "threads": [1, 4]})
 
@@ -74,8 +90,8 @@ def test_a_library_is_trimmed_for_the_programs_that_load_it(tmp_path: Path) -> N
         ({"threads": 4}, {}, "scenarios[0].threads: found 4 threads that args does not ask for"),
         ({"classes": ["big"]}, {}, "scenarios[0].classes[0]: found 'big', expected any"),
         ({"application": "x"}, {}, "scenarios[0].application: found an unknown key"),
-        ({}, {"trim": {"level": "region"}}, "trim.level: found region, and an engine of kind cma"),
-        ({}, {"trim": {"base": "reduced"}}, "trim.base: found reduced, and an engine of kind cma"),
+        ({}, {"trim": {"level": "region"}}, "trim.level: found region, and a project of kind cm"),
+        ({}, {"trim": {"base": "reduced"}}, "trim.base: found reduced, and a project of kind cm"),
         ({}, {"trim": {"minimum_size": True}}, "trim.minimum_size: found a key of reduced builds"),
         ({}, {"engine": {"kind": "cmake", "source": "src"}}, "engine.target: found nothing"),
         ({}, {"engine": {"kind": "cmake", "target": "t"}}, "engine.source: found nothing, expecte"),
@@ -90,12 +106,12 @@ def test_a_library_is_trimmed_for_the_programs_that_load_it(tmp_path: Path) -> N
         (
             {},
             {"engine": PROJECT | {"target": "libtool.so"}},
-            "scenarios[0].program: found nothing, and the engine's target libtool.so is no program",
+            "scenarios[0].program: found nothing, and engine.target libtool.so is no program",
         ),
         (
             {},
             {"models": [{"name": "m", "file": "in.txt", "scenarios": [{"name": "s"}]}]},
-            "models: found models of an engine of kind cmake, which has none",
+            "models: found models of a project of kind cmake, which has none",
         ),
     ],
 )

@@ -179,7 +179,7 @@ def test_the_way_to_a_board_is_its_owners(machine: OwnedDevices) -> None:
 @pytest.mark.parametrize("name", ["rock-7", "rock.lan", "ROCK-5", ""])
 def test_a_board_that_the_owner_does_not_name_is_refused(machine: OwnedDevices, name: str) -> None:
     for owner in (machine, OwnedDevices(), load_owned_devices("/nowhere/boards.yaml")):
-        with pytest.raises(InputError, match="owner names no such board"):
+        with pytest.raises(InputError, match="has not listed such a board"):
             owner.settle(name, "ssh", ASKED)
 
 

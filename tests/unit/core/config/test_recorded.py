@@ -7,10 +7,10 @@ import pytest
 import yaml
 
 from megtrim.core.build_spec import Linkage
+from megtrim.core.cli.session.templates import ProjectStarter, project_starter
 from megtrim.core.config.load import load_config
 from megtrim.core.config.model import Config, is_shared_object
 from megtrim.core.config.problems import ConfigError
-from megtrim.core.config.templates import ProjectStarter, project_starter
 
 PROJECT = {"kind": "link", "source": "src", "target": "tool", "build": [["make", "-j4"]]}
 
@@ -78,14 +78,14 @@ def test_shared_objects_are_known_by_name(target: str, shared: bool) -> None:
         ({"compiler": "/bin/cc"}, {}, "engine.compiler: found '/bin/cc', expected the name of a"),
         ({"compiler": "ccache gcc"}, {}, "engine.compiler: found 'ccache gcc', expected"),
         ({"cmake": {"A": "B"}}, {}, "engine.cmake: found CMake options of kind link"),
-        ({"folder": "a"}, {}, "engine.folder: found a key of kind cmake on an engine of kind link"),
-        ({}, {"toolchain": {"kind": "ndk"}}, "toolchain.kind: found a toolchain of an engine of"),
+        ({"folder": "a"}, {}, "engine.folder: found a key of kind cmake next to kind: link"),
+        ({}, {"toolchain": {"kind": "ndk"}}, "toolchain.kind: found a toolchain of a project of"),
         (
             {},
             {"toolchain": {"image": "i@sha256:" + "0" * 64}},
-            "toolchain.image: found a toolchain of an engine of kind link",
+            "toolchain.image: found a toolchain of a project of kind link",
         ),
-        ({}, {"trim": {"level": "region"}}, "trim.level: found region, and an engine of kind link"),
+        ({}, {"trim": {"level": "region"}}, "trim.level: found region, and a project of kind link"),
         (
             {},
             {"applications": [{"name": "a", "source": "src"}]},
@@ -102,9 +102,14 @@ def test_shared_objects_are_known_by_name(target: str, shared: bool) -> None:
             "tests: found tests next to toolchain.image",
         ),
         (
+            {},
+            {"tests": {"commands": [["make"]], "keep": True}, "classes": [{"name": "tests"}]},
+            "classes[0].name: found a CPU class tests next to tests.keep, expected another name",
+        ),
+        (
             {"kind": "cmake", "compiler": "gcc"},
             {},
-            "engine.build: found a key of kind link on an engine of kind cmake",
+            "engine.build: found a key of kind link next to kind: cmake",
         ),
     ],
 )

@@ -154,7 +154,7 @@ def chain(tmp_path: Path) -> Session:
 
 
 def program(session: Session) -> str:
-    return session.results.done[REDUCED].files["bin/load_and_run"]
+    return session.done[REDUCED].files["bin/load_and_run"]
 
 
 def test_without_a_message_from_earlier_there_is_no_proof(chain: Session) -> None:

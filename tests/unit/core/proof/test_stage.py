@@ -119,7 +119,7 @@ def test_a_scenario_is_held_to_its_own_tolerances(
 
 def test_a_bad_end_asks_for_the_profile_build(tmp_path: Path) -> None:
     session, task = opened(tmp_path, TRAPS, profile=True)
-    profile = session.results.done.pop(PROFILE)
+    profile = session.done.pop(PROFILE)
     asked: list[str] = []
 
     def make(task_id: str) -> StageFolder | None:
@@ -180,7 +180,7 @@ def test_an_end_that_was_seen_is_not_run_away(
 ) -> None:
     """Where the profile build is made late, all is run again, and may end otherwise."""
     session, task = opened(tmp_path, TRAPS, profile=True)
-    profile = session.results.done.pop(PROFILE)
+    profile = session.done.pop(PROFILE)
     device = Fickle(plays=plays)
     session = changed(session, make=lambda _: profile, devices={"any": device})
     found, _ = work(session, task, tmp_path)

@@ -16,6 +16,7 @@ from megtrim.core.proof.trap_diagnosis import (
     describe_with_rest,
     diagnose,
     explain,
+    explain_by_whole,
     named_files,
     named_program,
     why_not_kept,
@@ -221,6 +222,30 @@ def test_where_no_region_is_trimmed_none_is_missing() -> None:
     found = explain_by(run(1), evidence(trace=trace(1, 2)), replace(keep_set(1), scenarios=()))
 
     assert (found.status, found.missing) == ("engine-error", ())
+
+
+@pytest.mark.parametrize(
+    ("ended", "status", "text"),
+    [
+        (run(3), "engine-error", "it ended with 3, and called no function that was left out"),
+        (run(133), "trap", "it trapped, and called no function that was left out"),
+    ],
+)
+def test_without_regions_no_profile_build_is_asked(
+    ended: ProgramRun, status: str, text: str
+) -> None:
+    """As for a project that marks none: the named link would have named the function."""
+    named = SymbolizingLink(program=Path("named"), dropped=("_Z4gonev",))
+    keep = replace(keep_set(1), scenarios=())
+
+    found = diagnose(
+        ended, SPEC, lambda _build, _spec: evidence(ended), keep, named=named, profile=make_profile
+    )
+    whole = explain_by_whole(ended, run(3), "plain program")
+
+    assert (found.status, found.text) == (status, text)
+    assert whole.status == "engine-error"
+    assert whole.text.endswith(", and the plain program fails too: it ended with 3")
 
 
 def test_a_function_is_named_where_nothing_makes_names_readable(

@@ -468,7 +468,7 @@ def test_each_cause_says_what_differs() -> None:
         "tiny-vgg/default@any; no longer kept: 2 regions",
         Cause.MODELS: "tiny-quant/default@any is new; now kept: 1 region, such as "
         "conv<1> for tiny-quant/default@any",
-        Cause.FLAGS: "the engine's build files differ; trim.optimize: size → not set",
+        Cause.FLAGS: "build files differ; trim.optimize: size → not set",
         Cause.TOOLCHAIN: "toolchain version: 14 → 16",
         Cause.MEGTRIM: "megtrim: 0.3 aa → 0.4 bb",
     }

@@ -199,7 +199,7 @@ def open_task(
     )
     engine = cast("Any", SimpleNamespace(flags=LoadAndRun(dialect=LITE)))
     here = cast("Any", {"any": Local("here", processes, folder / "runs")})
-    task = next(each for each in tasks(session.request.config) if each.stage is Stage.COUNT)
+    task = next(each for each in tasks(session.config) if each.stage is Stage.COUNT)
     missing = DeviceSpec(
         name="none",
         processes=ProcessRunner({"PATH": ""}),

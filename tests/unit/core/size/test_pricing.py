@@ -158,7 +158,8 @@ def ask(*, linked: object = "made", warnings: list[str] | None = None) -> Sessio
     said = [] if warnings is None else warnings
     services = SimpleNamespace(console=SimpleNamespace(warn=said.append, note=lambda _: None))
     results = SimpleNamespace(done={}, obtain=lambda _: linked)
-    return cast(Session, SimpleNamespace(results=results, services=services))
+    made = SimpleNamespace(results=results, services=services, console=services.console, done={})
+    return cast(Session, made)
 
 
 def test_each_file_has_its_prices_or_a_warning(monkeypatch: pytest.MonkeyPatch) -> None:

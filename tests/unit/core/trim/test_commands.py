@@ -58,7 +58,7 @@ def open_command(folder: Path, **keys: Any) -> Session:
 
 
 def name_inputs(session: Session) -> dict[str, str]:
-    (scenario,) = all_scenarios(session.request.config)
+    (scenario,) = all_scenarios(session.config)
     return scenario_inputs(scenario, session)
 
 
@@ -74,7 +74,7 @@ def test_a_key_changes_with_each_thing_that_a_command_says(tmp_path: Path) -> No
 
 def test_a_record_names_its_files_and_no_model(tmp_path: Path) -> None:
     session = open_command(tmp_path)
-    (scenario,) = all_scenarios(session.request.config)
+    (scenario,) = all_scenarios(session.config)
     record = bind(scenario, session.request.loaded, None)
 
     assert (record.id, record.model_sha256, record.graph_sha256) == ("s@any", "", None)
@@ -83,7 +83,7 @@ def test_a_record_names_its_files_and_no_model(tmp_path: Path) -> None:
 
 def test_a_command_gets_its_files_and_its_standard_input(tmp_path: Path) -> None:
     session = open_command(tmp_path)
-    (scenario,) = all_scenarios(session.request.config)
+    (scenario,) = all_scenarios(session.config)
     program = tmp_path / "tool"
     program.write_text("print cat\n", encoding="utf-8")
     device = FakeDevice()
@@ -112,7 +112,7 @@ def test_what_counts_is_what_it_writes_and_prints(
     tmp_path: Path, writes: bool, printed: bool | None, says: str, outputs: dict[str, bytes]
 ) -> None:
     session = open_command(tmp_path, args=["{outputs}"] if writes else [], inputs={})
-    (scenario,) = all_scenarios(session.request.config)
+    (scenario,) = all_scenarios(session.config)
     program = tmp_path / "tool"
     program.write_text(says, encoding="utf-8")
     spec = replace(make_run_spec(scenario, session, program, cache=None), printed=printed)
@@ -134,7 +134,7 @@ def test_an_exit_status_is_expected(
     tmp_path: Path, rc: int, expected: int, outcome: RunOutcome, said: str
 ) -> None:
     session = open_command(tmp_path, status=expected)
-    (scenario,) = all_scenarios(session.request.config)
+    (scenario,) = all_scenarios(session.config)
     program = tmp_path / "tool"
     program.write_text(f"print cat\nexit {rc}\n", encoding="utf-8")
     run = run_on(FakeDevice(), make_run_spec(scenario, session, program, cache=None)).run

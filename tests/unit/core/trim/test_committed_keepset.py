@@ -36,7 +36,7 @@ def functions_alone() -> KeepSet:
 
 
 def trimming(session: Session, **changes: str) -> Session:
-    config = session.request.config
+    config = session.config
     trim = config.trim.model_copy(update=changes)
     loaded = replace(session.request.loaded, config=config.model_copy(update={"trim": trim}))
     return support.changed(session, loaded=loaded)

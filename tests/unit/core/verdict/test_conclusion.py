@@ -8,13 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from megtrim.core.chain.graph import PROFILE, VERDICT, tasks
+from megtrim.core.chain.graph import PLAIN, PROFILE, VERDICT, tasks
 from megtrim.core.checks.check import ScenarioOutcome
 from megtrim.core.checks.statuses import (
     CheckKind,
     CheckStatus,
     Contradiction,
     ScenarioStatus,
+    UnverifiedPolicy,
     VerdictKind,
     decide,
     expect_consistent,
@@ -33,7 +34,12 @@ from megtrim.core.verdict.model import Verdict, parse_verdict, to_json
 from megtrim.core.verdict.wording import describe_rebuild, growth_of, list_urgent, regions_of
 from megtrim.libs.programs.parity import OutputResult
 from megtrim.libs.render.formatting import group_digits, kept_of_held, percent, seconds
-from megtrim.libs.util.errors import InputError, ProductFailure
+from megtrim.libs.util.errors import (
+    InfrastructureFailure,
+    InputError,
+    MegtrimError,
+    ProductFailure,
+)
 from unit.core.trim.stages import support as stages
 from unit.core.verdict.examples import (
     budget,
@@ -294,3 +300,22 @@ def test_only_stages_of_the_plan_are_checked(
     every = {task.id: task for task in tasks(here.request.config, committed=committed)}
 
     assert [check.subject for check in verdict._stage_checks(every[VERDICT], here)] == subjects
+
+
+@pytest.mark.parametrize(
+    ("failure", "policy"),
+    [
+        (InfrastructureFailure("stopped: the disk is full"), UnverifiedPolicy.FAIL),
+        (ProductFailure("it does not compile"), UnverifiedPolicy.WARN),
+    ],
+)
+def test_a_build_that_the_machine_did_not_make_is_never_green(
+    tmp_path: Path, failure: MegtrimError, policy: UnverifiedPolicy
+) -> None:
+    """A missing device leaves the check green by default; without a program nothing is known."""
+    here = stages.open_session(tmp_path)[0]
+    here.results.failed[PLAIN] = failure
+    every = {task.id: task for task in tasks(here.request.config)}
+    checks = verdict._stage_checks(every[VERDICT], here)
+
+    assert verdict._choose_policy(UnverifiedPolicy.WARN, checks) is policy

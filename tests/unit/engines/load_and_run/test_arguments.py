@@ -1,27 +1,27 @@
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from megtrim.engines.load_and_run.arguments import (
+from megtrim.engines.load_and_run.arguments import check_arguments, check_reserved, compose
+from megtrim.engines.load_and_run.dialects import LITE, SDK
+from megtrim.libs.programs.application_arguments import Places
+from megtrim.libs.programs.flags import (
+    Dialect,
     Flag,
-    ProgramArguments,
-    check_arguments,
-    check_reserved,
-    compose,
-    flags,
     is_on,
+    parse_flags,
     render_flags,
     set_flag,
     without,
 )
-from megtrim.engines.load_and_run.dialects import LITE, SDK, Dialect
 from megtrim.libs.util.errors import InputError
 
 
 def read(*arguments: str, dialect: Dialect = LITE) -> tuple[Flag, ...]:
-    return flags(arguments, dialect=dialect, source="megtrim.yaml:9")
+    return parse_flags(arguments, dialect=dialect, source="megtrim.yaml:9")
 
 
 def refused(*arguments: str, dialect: Dialect = LITE) -> InputError:
@@ -30,9 +30,12 @@ def refused(*arguments: str, dialect: Dialect = LITE) -> InputError:
     return caught.value
 
 
-def invocation(*arguments: str, **fields: object) -> ProgramArguments:
-    known = {"program": "./load_and_run", "model": "m.mge", "arguments": arguments}
-    return ProgramArguments(**{**known, **fields})  # type: ignore[arg-type]
+def write(
+    *arguments: str, search: bool = False, dumps: bool = False, **fields: object
+) -> tuple[str, ...]:
+    known: dict[str, object] = {"model": "m.mge", "outputs": "out", "threads": 1}
+    places = Places(**{**known, **fields})  # type: ignore[arg-type]
+    return compose("./load_and_run", arguments, places, search=search, dumps=dumps)
 
 
 @pytest.mark.parametrize(
@@ -169,11 +172,11 @@ def test_reserved_flags_without_a_dialect(arguments: str) -> None:
 
 
 WHOLE = {
-    "inputs": (("data", "in/a.npy"), ("h2d[0]", "/tmp/a:b.npy")),
+    "inputs": {"data": "in/a.npy", "h2d[0]": "/tmp/a:b.npy"},
     "threads": 2,
     "algo_cache": "cache",
     "search": True,
-    "dump_dir": "out",
+    "dumps": True,
 }
 
 
@@ -193,14 +196,14 @@ WHOLE = {
         ("--multithread 4", {"threads": 2}, "--multithread 4"),
         ("--multithread=4", {"threads": 2}, "--multithread=4"),
         ("--multithread-default 4", {"threads": 2}, "--multithread-default 4"),
-        ("", {"inputs": (("d", "a.json"),)}, "--input d:a.json"),
-        ("", {"inputs": (("d", "a.npy"),)}, "--input d:a.npy"),
-        ("", {"inputs": (("d", "a.pgm"),)}, "--input d:a.pgm"),
-        ("", {"inputs": (("d", "a.ppm"),)}, "--input d:a.ppm"),
+        ("", {"inputs": {"d": "a.json"}}, "--input d:a.json"),
+        ("", {"inputs": {"d": "a.npy"}}, "--input d:a.npy"),
+        ("", {"inputs": {"d": "a.pgm"}}, "--input d:a.pgm"),
+        ("", {"inputs": {"d": "a.ppm"}}, "--input d:a.ppm"),
     ],
 )
-def test_the_whole_command_line(arguments: str, fields: dict[str, object], expected: str) -> None:
-    made = compose(invocation(*arguments.split(), **fields))
+def test_the_whole_command_line(arguments: str, fields: dict[str, Any], expected: str) -> None:
+    made = write(*arguments.split(), **fields)
 
     assert made == ("./load_and_run", "m.mge", *expected.split())
 
@@ -216,7 +219,7 @@ def test_the_whole_command_line(arguments: str, fields: dict[str, object], expec
 )
 def test_inputs_that_cannot_be_passed_on(name: str, path: str, message: str) -> None:
     with pytest.raises(InputError) as caught:
-        compose(invocation(inputs=((name, path),)))
+        write(inputs={name: path})
 
     assert caught.value.message.startswith(f"the input {message}")
 

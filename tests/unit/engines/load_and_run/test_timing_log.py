@@ -9,7 +9,8 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from megtrim.engines.load_and_run.timing_log import DamagedLog, TimingLog, read_timing_log
+from megtrim.engines.load_and_run.timing_log import read_timing_log
+from megtrim.libs.programs.timing_log import DamagedLog, TimingLog
 from support.timing_logs import MADE, Form, MadeLog
 
 DATA = Path(__file__).parents[3] / "data"
@@ -160,7 +161,7 @@ def test_damage_is_named(damage: Damage, made: MadeLog, data: st.DataObject) -> 
     text = damage(made, data)
     with pytest.raises(DamagedLog, match=r"^x\.log:\d+: found .+, expected .+") as caught:
         read(text, made)
-    assert "leave its times out" in caught.value.hint
+    assert "do not use its times" in caught.value.hint
 
 
 @given(st.text(max_size=300))

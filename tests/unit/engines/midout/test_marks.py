@@ -1,12 +1,14 @@
 """midout behind the protocols by which the core asks for marks."""
 
+from pathlib import Path
+
 import pytest
 
 from megtrim.core.keep.marks import RegionMarks
 from megtrim.core.keep.region import Region
 from megtrim.core.keep.trace import TraceFailure, TraceProblem
 from megtrim.engines.midout.header import FORCED, Scopes, macro_file, tag_file
-from megtrim.engines.midout.marks import Midout
+from megtrim.engines.midout.marks import TRACES, Midout
 from megtrim.libs.util.errors import ProductFailure
 from unit.core.trim.stages.support import keep_set, trace
 
@@ -70,3 +72,11 @@ def test_names_are_read_from_the_sources() -> None:
     assert names.tags == ("kern",)
     assert names.places(ONE) == (("a.cpp", 2),)
     assert names.meaning(ONE) == ""
+
+
+@pytest.mark.parametrize("file", ["v8-reduced.log", "v8-reduced-trap.log"])
+def test_a_graph_that_is_not_in_the_header_is_read_from_the_log(file: str) -> None:
+    log = (Path(__file__).parents[3] / "data/logs" / file).read_text(encoding="utf-8")
+
+    assert TRACES.find_unknown_graph(log) == "10003400899095033006"
+    assert TRACES.find_unknown_graph("Graph (with hash x)") == ""

@@ -30,8 +30,16 @@ from support.upstream import CASES, FACTS, enabled, facts, keep_set
 DATA = Path(__file__).parents[3] / "data"
 ANDROID = sorted(path.name for path in (DATA / "traces-android").glob("*.trace"))
 COUNTS = {
+    "mobilenet-int8.cached": 136,
+    "mobilenet-int8.nchw44": 231,
+    "mobilenet-int8.nchw44dot": 230,
+    "mobilenet-int8.plain": 135,
     "mobilenet-s.nchw44": 161,
     "mobilenet-s.plain": 143,
+    "resnet-int8.cached": 119,
+    "resnet-int8.nchw44": 223,
+    "resnet-int8.nchw44dot": 222,
+    "resnet-int8.plain": 115,
     "resnet18-s.cached": 158,
     "resnet18-s.fastrun": 229,
     "resnet18-s.fullrun": 253,
@@ -58,6 +66,25 @@ def test_recorded_traces_hold_as_many_regions_as_the_runs_said(name: str) -> Non
     assert parse_announced_count(log) == COUNTS[name]
     assert trace.sha256 == hashlib.sha256(path.read_bytes()).hexdigest()
     assert list(trace.regions) == sorted(set(trace.regions))
+
+
+@pytest.mark.parametrize(
+    ("name", "tag"),
+    [
+        ("resnet-int8.plain", "megdnn_arm_common_conv_bias_int8"),
+        ("resnet-int8.nchw44", "megdnn_arm_common_conv_bias_int8_nchw_nchw44"),
+        ("resnet-int8.nchw44dot", "megdnn_arm_common_conv_bias_int8_nchw44_dot"),
+        ("mobilenet-int8.plain", "megdnn_arm_common_conv_bias_int8"),
+        ("mobilenet-int8.nchw44", "megdnn_arm_common_conv_bias_int8_nchw44_stride2"),
+        ("mobilenet-int8.nchw44dot", "megdnn_arm_common_conv_bias_int8_nchw44_dot"),
+    ],
+)
+def test_quantised_models_ran_convolutions_of_int8(name: str, tag: str) -> None:
+    regions = read_trace(DATA / "traces" / f"{name}.trace").regions
+    floats = read_trace(DATA / "traces" / "resnet18-s.nchw44.trace").regions
+
+    assert tag in {region.tag for region in regions}
+    assert tag not in {region.tag for region in floats}
 
 
 @pytest.mark.parametrize("name", ANDROID)
@@ -342,9 +369,11 @@ def test_the_facts_tell_cases_apart() -> None:
     assert newer.keys() == older.keys() == CASES.keys()
     assert newer["trace traces/resnet18-s.plain.trace"]["regions"] == 149
     assert newer["trace traces/resnet18-s.fullrun.trace"]["regions"] == 253
-    assert newer["merged all"]["regions"] == 335
+    assert newer["merged all"]["regions"] == 482
     assert newer["json strip-info/resnet18-s.mge.json"]["regions"] is None
-    assert newer["merged all"]["hashes"] == [0, 7773529745014738635, 10078361748651523472]
+    hashes = newer["merged all"]["hashes"]
+    assert hashes[:3] == [0, 4604778771088408961, 7773529745014738635]
+    assert hashes[3:] == [10003196737847364806, 10078361748651523472]
     assert newer["merged all"]["modes"] == ["ADD", "FLOOR_DIV", "FUSE_ADD_RELU", "MUL", "RELU"]
     assert older["merged all"]["modes"] == ["ADD", "FUSE_ADD_RELU"]
     assert newer["merged json"]["modes"] is None

@@ -67,8 +67,8 @@ def test_the_gate_ends_as_the_run_did_and_leaves_outputs(
 def test_a_team_may_want_to_know(shell: Shell) -> None:
     leave(shell, replace(unverified(), unverified=UnverifiedPolicy.FAIL))
     assert shell("ci", "gate", ".").expect(3).out.splitlines()[1] == (
-        "  verify.unverified is fail, so each scenario needs a device that verified it: "
-        "look at the device jobs, then run this job again"
+        "  a program was not built, a limit was not measured, or a scenario was not verified while "
+        "verify.unverified is fail: look at the checks in the report, then run the jobs again"
     )
 
 

@@ -16,8 +16,8 @@ from megtrim.core.evidence.evidence import (
     EvidenceSet,
     JobPurpose,
 )
+from megtrim.core.timing.experiment import Step
 from megtrim.core.timing.spec import FEWEST_ROUNDS, ContestBudget, Criterion, PerformanceStatus
-from megtrim.engines.megengine.experiment import Step
 from megtrim.lab.evidence.bundle import (
     Bundle,
     BundleContest,

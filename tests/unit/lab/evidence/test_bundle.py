@@ -171,7 +171,7 @@ def _values(name: str, *path: str | int, cases: list[tuple[Any, str]]) -> Any:
     ("name", "change", "said"),
     [
         *_hostile(),
-        ("verify", put("generation", value=1), "found 1, expected one of midout's header"),
+        ("verify", put("generation", value=1), "found 1, expected 20190219 or 20220507"),
         ("verify", put("sysroot", value="a/b"), "found 'a/b', expected an absolute path, or noth"),
         ("verify", put("purpose", value="run"), "expected one of verify, trace, record or time"),
         ("verify", put("keep_set", value=None), "expected one, because devices are to verify"),

@@ -61,7 +61,7 @@ def test_every_contest_is_in_the_bundle(tmp_path: Path) -> None:
 def test_a_contest_is_that_of_the_stage(tmp_path: Path) -> None:
     session = timed(tmp_path)
     found = contests(session)[f"{ANY}#fast-run-cache"]
-    task = next(each for each in perf_tasks(session.request.config) if each.name == found.id)
+    task = next(each for each in perf_tasks(session.config) if each.name == found.id)
 
     assert found.binding == binding(perf.named_inputs(task, session))
     assert [each.step.measured for each in found.held.reference.commands] == [True]
@@ -108,7 +108,7 @@ def test_trimmed_programs_go_along_with_their_sizes(tmp_path: Path) -> None:
     assert [*packed.programs] == ["plain", "reduced"]
     assert (found.rival, found.artifact) == (Variant.REDUCED, "load_and_run")
     assert found.sizes == ((Variant.PLAIN, 900), (Variant.REDUCED, 900))
-    assert set(list_required_tasks(session.request.config, JobPurpose.TIME)) == {PLAIN, REDUCED}
+    assert set(list_required_tasks(session.config, JobPurpose.TIME)) == {PLAIN, REDUCED}
     assert list_required_tasks(timed(tmp_path / "b").request.config, JobPurpose.TIME) == (PLAIN,)
 
 
@@ -123,7 +123,7 @@ def test_a_program_that_is_missing_costs_its_own_rows(
     tmp_path: Path, failure: Any, status: PerformanceStatus
 ) -> None:
     session = timed(tmp_path, TRIMMING)
-    del session.results.done[REDUCED]
+    del session.done[REDUCED]
     session.results.failed[REDUCED] = failure
     found = contests(session)
     lost = found[f"{ANY}#trimming-reduced"]
@@ -134,7 +134,7 @@ def test_a_program_that_is_missing_costs_its_own_rows(
 
 def test_without_any_program_nothing_is_asked(tmp_path: Path) -> None:
     session = timed(tmp_path)
-    del session.results.done[PLAIN]
+    del session.done[PLAIN]
     packed = pack(session, JobPurpose.TIME, NONE, tmp_path / "bundle")
 
     assert (packed.contests, packed.scenarios, packed.programs) == ((), (), {})

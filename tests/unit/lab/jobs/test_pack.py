@@ -100,7 +100,7 @@ def test_what_no_bundle_takes_is_refused_before_anything_is_built(
 def test_a_quick_trim_may_search(tmp_path: Path) -> None:
     session = built(tmp_path, config=SEARCHES, quick=True)
     expect_packable(session)
-    found = all_scenarios(session.request.config)
+    found = all_scenarios(session.config)
     finish(session, search_task(next(found)), {"algo.cache": "found"})
     packed = pack(session, JobPurpose.VERIFY, NONE, tmp_path / "bundle")
 
@@ -147,7 +147,7 @@ def test_a_binding_does_not_name_the_device(tmp_path: Path) -> None:
 @pytest.mark.parametrize("lacking", [PLAIN, REDUCED, HEADER])
 def test_without_programs_nothing_is_asked(tmp_path: Path, lacking: str) -> None:
     session = built(tmp_path)
-    del session.results.done[lacking]
+    del session.done[lacking]
 
     assert select(session, JobPurpose.VERIFY, NONE).asked == ()
     assert bool(select(session, JobPurpose.TRACE, NONE).asked) is (lacking != PLAIN)
@@ -185,8 +185,8 @@ def test_a_proof_ends_with_what_it_is_bound_to(tmp_path: Path, change: str) -> N
     if change == "model":
         (tmp_path / "b" / "m.mge").write_bytes(b"other")
     if change == "keep set":
-        files = {**session.results.done[HEADER].files, "keepset.json": "0" * 64}
-        session.results.done[HEADER] = replace(session.results.done[HEADER], files=files)
+        files = {**session.done[HEADER].files, "keepset.json": "0" * 64}
+        session.done[HEADER] = replace(session.done[HEADER], files=files)
 
     assert ids(select(session, JobPurpose.VERIFY, known).proven) == []
 
@@ -269,7 +269,7 @@ def test_a_search_is_left_to_the_device(tmp_path: Path) -> None:
 def test_a_bundle_to_record(tmp_path: Path) -> None:
     session = linked(tmp_path)
     packed = pack(session, JobPurpose.RECORD, NONE, tmp_path / "bundle")
-    first = next(all_scenarios(session.request.config))
+    first = next(all_scenarios(session.config))
 
     assert read_bundle(tmp_path / "bundle") == packed
     assert packed.programs == {
@@ -326,7 +326,7 @@ def test_a_search_is_not_made_where_functions_are_recorded(tmp_path: Path) -> No
         "which is done where it is traced"
     )
 
-    for each in all_scenarios(session.request.config):
+    for each in all_scenarios(session.config):
         if each.searches:
             finish(session, search_task(each), {"algo.cache": f"found for {each.id}"})
     first, *_ = pack(session, JobPurpose.RECORD, NONE, tmp_path / "bundle").scenarios
@@ -341,7 +341,7 @@ def test_a_failed_build_makes_a_bundle_that_asks_for_nothing(
     tmp_path: Path, make: Callable[[Path], Session], failed: str, purpose: JobPurpose
 ) -> None:
     session = make(tmp_path)
-    del session.results.done[failed]
+    del session.done[failed]
     packed = pack(session, purpose, NONE, tmp_path / "bundle")
 
     assert (packed.scenarios, packed.proven) == ((), ())

@@ -6,13 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from megtrim.engines.load_and_run.program import LOG_LINE
 from megtrim.libs.programs.exit_status import (
     ProgramRun,
     RunOutcome,
     ending,
     ending_signal,
     error_message,
-    find_unknown_graph,
 )
 from megtrim.libs.programs.telemetry import Conditions, Policy, Reading, megahertz
 
@@ -100,7 +100,7 @@ def test_what_a_program_prints_itself_counts_if_it_failed() -> None:
 @given(st.integers(-64, 255), st.text(max_size=200))
 def test_every_run_ends_somehow_and_may_hold_a_message(rc: int, said: str) -> None:
     assert ending(run(rc, stderr=said)) in set(RunOutcome)
-    assert isinstance(error_message(said), str)
+    assert isinstance(error_message(said, LOG_LINE), str)
 
 
 PREAMBLE = "[21 04:32:52 @:10] creat mdl model use XPU as default comp node\n"
@@ -161,7 +161,7 @@ ABORTED = "\nqemu: uncaught target signal 6 (Aborted) - core dumped\n"
     ],
 )
 def test_message_of_a_failed_run(stderr: str, message: str) -> None:
-    assert error_message(stderr) == message
+    assert error_message(stderr, LOG_LINE) == message
 
 
 @pytest.mark.parametrize(
@@ -179,7 +179,7 @@ def test_message_of_a_failed_run(stderr: str, message: str) -> None:
     ],
 )
 def test_messages_of_recorded_runs(name: str, message: str) -> None:
-    assert error_message((DATA / name).read_text(encoding="utf-8")) == message
+    assert error_message((DATA / name).read_text(encoding="utf-8"), LOG_LINE) == message
 
 
 SLOW = Policy(
@@ -322,11 +322,3 @@ def test_lines_tell_what_was_measured() -> None:
 def test_what_no_machine_can_say_is_refused(value: Any, changes: dict[str, Any], said: str) -> None:
     with pytest.raises(ValueError, match=said):
         replace(value, **changes)
-
-
-@pytest.mark.parametrize("file", ["v8-reduced.log", "v8-reduced-trap.log"])
-def test_a_graph_that_is_not_in_the_header_is_read_from_the_log(file: str) -> None:
-    log = (Path(__file__).parents[3] / "data/logs" / file).read_text(encoding="utf-8")
-
-    assert find_unknown_graph(log) == "10003400899095033006"
-    assert find_unknown_graph("Graph (with hash x)") == ""

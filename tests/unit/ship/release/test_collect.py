@@ -111,7 +111,7 @@ def test_a_release_for_android_has_an_aar(tmp_path: Path) -> None:
 
     assert check_release(tmp_path / "release").problems == ()
     size_bytes = (tmp_path / "release" / AAR_PATH).stat().st_size
-    assert weigh_aar(session, session.results.done[REDUCED]) == {"libengine.so": size_bytes}
+    assert weigh_aar(session, session.done[REDUCED]) == {"libengine.so": size_bytes}
 
     stream = io.StringIO()
     seen = make_session(tmp_path / "seen", verdict, bins=with_library("_Znwm"))
@@ -122,7 +122,7 @@ def test_a_release_for_android_has_an_aar(tmp_path: Path) -> None:
 
 
 def test_only_a_single_library_for_android_has_an_aar(session: Session, tmp_path: Path) -> None:
-    assert weigh_aar(session, session.results.done[REDUCED]) == {}
+    assert weigh_aar(session, session.done[REDUCED]) == {}
     toolchain = ToolchainIdentity(kind="ndk", target="aarch64-linux-android23", version="NDK r21")
     verdict = replace(passing(), toolchain=toolchain)
     for bins in ({"bin/load_and_run": ""}, with_library("f") | {"bin/libmore.so": ""}):

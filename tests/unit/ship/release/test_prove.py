@@ -251,7 +251,7 @@ DIFFERENCES: dict[str, tuple[Callable[[Path], Session], tuple[str, ...]]] = {
     ),
     "engine": (
         differ(replace(VERDICT, engine=OTHER_ENGINE)),
-        ("the engine is another: digest eeeeeeeeeeee here, c2f1e0b6a3d9 in the release",),
+        ("the source is another: digest eeeeeeeeeeee here, c2f1e0b6a3d9 in the release",),
     ),
     "toolchain": (
         differ(replace(VERDICT, toolchain=OTHER_TOOLCHAIN)),

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from megtrim.core.config.performance import PerfConfig
+from megtrim.core.timing.experiment import DataType
 from megtrim.core.timing.spec import PerformanceStatus, TimeStage
 from megtrim.core.timing.times import Answer, RatioResult, Reference
 from megtrim.engines.load_and_run.dialects import LITE
-from megtrim.engines.megengine.experiment import DataType
 from megtrim.engines.megengine.experiments import EXPERIMENTS
 from megtrim.engines.sample import find_embedded_source
 from megtrim.libs.history.folder import append_to_folder

@@ -2,19 +2,20 @@ from dataclasses import replace
 
 import pytest
 
-from megtrim.core.timing.catalogue import BASELINE
-from megtrim.core.timing.spec import TimeStage
-from megtrim.engines.load_and_run.arguments import Flag, flags
-from megtrim.engines.load_and_run.dialects import LITE, SDK, Dialect
-from megtrim.engines.megengine.experiment import (
+from megtrim.core.timing.catalogue import BASELINE, find_experiments
+from megtrim.core.timing.experiment import (
     Backend,
     CacheUse,
     DataType,
+    Effects,
     Experiment,
     ModelFile,
     Step,
 )
-from megtrim.engines.megengine.experiments import EXPERIMENTS, find_experiments
+from megtrim.core.timing.spec import TimeStage
+from megtrim.engines.load_and_run.dialects import LITE, SDK
+from megtrim.engines.megengine.experiments import EXPERIMENTS
+from megtrim.libs.programs.flags import Dialect, Flag, parse_flags
 from megtrim.libs.util.errors import InputError
 from megtrim.times.experiments.commands import (
     NO_GPU,
@@ -43,7 +44,6 @@ FILES = StepFiles(
     dumped_model="d.mge",
     algo_cache="c.cache",
     inputs=(("data", "x.npy"),),
-    outputs="out",
 )
 BOTH = pytest.mark.parametrize("dialect", [SDK, LITE], ids=["sdk", "lite"])
 
@@ -74,7 +74,7 @@ def test_the_recipe_for_x86() -> None:
         ),
         (
             "./lar d.mge --cpu --weight-preprocess --fake-first --warmup-iter 2 --iter 10 "
-            "--fast-run-algo-policy c.cache --input data:x.npy --bin-out-dump out"
+            "--fast-run-algo-policy c.cache --input data:x.npy"
         ),
     ]
 
@@ -129,10 +129,12 @@ def test_the_program_takes_every_command(experiment: Experiment, dialect: Dialec
             iterations=7,
         )
         for each in made:
-            parsed = {f.name: f.value for f in flags(each.argv[2:], dialect=dialect, source="x")}
+            parsed = {
+                f.name: f.value for f in parse_flags(each.argv[2:], dialect=dialect, source="x")
+            }
             assert parsed["iter"] == str(each.iterations) == ("7" if each.step.measured else "1")
             assert parsed["warmup_iter"] == str(each.step.warmups)
-            assert ("bin_out_dump" in parsed) == each.step.measured
+            assert "bin_out_dump" not in parsed
 
 
 @pytest.mark.parametrize(
@@ -153,9 +155,9 @@ def test_flags_with_files_are_looked_for(name: str, flag: str) -> None:
 def test_outputs_are_dumped_without_fake_first(spelling: str) -> None:
     """The engine crashes if it is to dump after a run that computed nothing; all else stays."""
     (experiment,) = find_experiments(["fake-first-weight-preprocess"])
-    files = replace(FILES, outputs=None)
+
     (made,) = make_commands(
-        experiment, files, dialect=LITE, backend=Backend.CPU, architecture=None, extra=(spelling,)
+        experiment, FILES, dialect=LITE, backend=Backend.CPU, architecture=None, extra=(spelling,)
     )
     dumping = make_dumping(made, "folder")
 
@@ -179,7 +181,7 @@ def test_outputs_are_dumped_without_fake_first(spelling: str) -> None:
 def test_an_experiment_has_only_its_own_options(
     dialect: Dialect, arguments: tuple[str, ...], kept: tuple[str, ...]
 ) -> None:
-    own = flags(arguments, dialect=dialect, source="test")
+    own = parse_flags(arguments, dialect=dialect, source="test")
 
     assert tuple(flag.name for flag in keep_for_experiments(own)) == kept
 
@@ -194,7 +196,7 @@ def test_an_experiment_has_only_its_own_options(
 )
 def test_a_trimmed_program_keeps_its_own_flags(arguments: tuple[str, ...], warmups: int) -> None:
     """It has the kernels of these alone; only how often it runs is another matter."""
-    kept, asked = drop_counts(flags(arguments, dialect=LITE, source="test"))
+    kept, asked = drop_counts(parse_flags(arguments, dialect=LITE, source="test"))
 
     assert [flag.name for flag in kept] == ["cpu"]
     assert asked == warmups
@@ -382,6 +384,37 @@ def test_steps_and_effects_in_words() -> None:
     baseline, nchw88 = find_experiments(["baseline", "nchw88"])
     assert describe_effects(baseline) == ""
     assert describe_effects(nchw88) == "prepare slower, warm-up faster, inference faster"
+    (nchw44,) = find_experiments(["nchw44"])
+    assert describe_effects(nchw44) == (
+        "prepare slower, warm-up slower, inference faster; "
+        "for int8: prepare slower, warm-up slower, inference slower"
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "on_int8", "milliseconds", "without"),
+    [
+        ("nchw44", False, (819.9, 485.3, 236.5), (4.5, 478.6, 247.3)),
+        ("nchw44-dot", False, (803.5, 483.5, 236.6), (4.5, 478.6, 247.3)),
+        ("nchw44", True, (439.7, 332.6, 212.1), (4.3, 257.8, 82.7)),
+        ("nchw44-dot", True, (625.5, 200.9, 69.7), (4.3, 257.8, 82.7)),
+    ],
+)
+def test_the_catalogue_promises_what_the_document_measured_on_arm(
+    name: str,
+    on_int8: bool,
+    milliseconds: tuple[float, ...],
+    without: tuple[float, ...],
+) -> None:
+    (experiment,) = find_experiments([name])
+    effects = experiment.on_int8 if on_int8 else experiment.effects
+    assert effects is not None
+    stages = (TimeStage.PREPARE, TimeStage.WARM_UP, TimeStage.INFERENCE)
+    for stage, took, usual in zip(stages, milliseconds, without, strict=True):
+        if stage in effects.faster:
+            assert took < usual
+        elif stage in effects.slower:
+            assert took > usual
 
 
 def test_no_commands_of_an_unknown_flag() -> None:
@@ -440,4 +473,4 @@ def test_what_is_made_and_changes_are_in_the_order_of_the_columns() -> None:
     assert found.makes == ("a model with other layouts", "an algorithm cache")
     assert make(Step()).makes == ()
     both = replace(make(Step()), slower=(TimeStage.INFERENCE,), faster=(TimeStage.PREPARE,))
-    assert both.changes == (TimeStage.PREPARE, TimeStage.INFERENCE)
+    assert both.effects == Effects(slower=(TimeStage.INFERENCE,), faster=(TimeStage.PREPARE,))

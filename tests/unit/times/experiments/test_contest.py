@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from megtrim.core.timing.catalogue import find_experiments
+from megtrim.core.timing.experiment import Backend
 from megtrim.core.timing.spec import ContestBudget, Criterion, PerformanceStatus, TimeStage
 from megtrim.engines.load_and_run.dialects import LITE
-from megtrim.engines.megengine.experiment import Backend
-from megtrim.engines.megengine.experiments import find_experiments
 from megtrim.libs.util.errors import InputError
 from megtrim.libs.util.strict_json import decode, encode
 from megtrim.times.experiments.commands import make_commands

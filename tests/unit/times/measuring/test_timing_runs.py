@@ -9,9 +9,9 @@ import pytest
 
 from megtrim.core.chain.graph import PLAIN, REDUCED, Stage, Task
 from megtrim.core.chain.session import Session
+from megtrim.core.timing.experiment import REORDERED
 from megtrim.core.timing.spec import FEWEST_ROUNDS, SEARCH_ROUNDS, Criterion, PerformanceStatus
 from megtrim.engines.load_and_run.dialects import LITE
-from megtrim.engines.megengine.experiment import REORDERED
 from megtrim.engines.sample import SampleEngine, find_embedded_source
 from megtrim.libs.programs.exit_status import ProgramRun
 from megtrim.libs.programs.parity import EXACT, Tolerance
@@ -277,7 +277,7 @@ def session(tmp_path: Path) -> Session:
 
 
 def find_task(session: Session, name: str, *, since_base: bool = False) -> Task:
-    every = perf_tasks(session.request.config, since_base=since_base)
+    every = perf_tasks(session.config, since_base=since_base)
     return next(task for task in every if task.stage is Stage.PERF and task.name == name)
 
 

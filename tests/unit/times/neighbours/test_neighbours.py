@@ -10,8 +10,8 @@ from megtrim.core.proof import neighbours as results
 from megtrim.core.report import comment, html
 from megtrim.core.verdict.join import join
 from megtrim.core.verdict.model import parse_verdict, to_json
-from megtrim.engines.load_and_run.arguments import flags
-from megtrim.engines.load_and_run.dialects import LITE, SDK, Dialect
+from megtrim.engines.load_and_run.dialects import LITE, SDK
+from megtrim.libs.programs.flags import Dialect, parse_flags
 from megtrim.libs.programs.npy import NpyMutation
 from megtrim.times.neighbours.requests import Neighbour, NeighbourKind, neighbours
 from unit.core.chain.support import config
@@ -193,11 +193,11 @@ def test_neighbours_are_the_same_each_time_and_never_the_scenario(
     names = [each.name for each in found]
     assert len(set(names)) == len(names)
     assert len({each.run for each in found}) == len(found)
-    given_ = flags(args, dialect=LITE, source="x")
+    given_ = parse_flags(args, dialect=LITE, source="x")
     for asked in found:
         if asked.kind is NeighbourKind.COMPLAINT:
             continue
-        reported = flags(asked.arguments, dialect=LITE, source="x")
+        reported = parse_flags(asked.arguments, dialect=LITE, source="x")
         own_threads = [int(f.value) for f in given_ if f.name == "multithread" and f.value]
         same_threads = asked.threads == (own_threads or [threads])[-1]
         same = reported == given_ and same_threads and asked.cached and not asked.change

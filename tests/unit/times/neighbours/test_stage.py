@@ -71,14 +71,14 @@ def some(monkeypatch: pytest.MonkeyPatch) -> Opener:
 
 def ran(session: Session, task: Task) -> NeighboursResult:
     named = stage.inputs(task, session)
-    session.results.done[task.id], _ = session.services.store.ensure(
+    session.done[task.id], _ = session.services.store.ensure(
         Stage.NEIGHBOURS,
         task.name,
         named,
         lambda folder: stage.work(task, session, folder),
         NeighboursResult,
     )
-    return session.results.done[task.id].result_as(NeighboursResult)
+    return session.done[task.id].result_as(NeighboursResult)
 
 
 def test_neighbours_are_tried(tmp_path: Path, some: Opener) -> None:
@@ -374,6 +374,6 @@ def test_a_trap_is_named_as_far_as_that_is_at_hand(
         program.write_text(named, encoding="utf-8")
         link = SymbolizingLink(program=program, dropped=DROPPED)
     spec = replace(ORDER, program=tmp_path / "m.mge", model=tmp_path / "m.mge")
-    needs = stage.needs_of(next(all_scenarios(session.request.config)), session, link)
+    needs = stage.needs_of(next(all_scenarios(session.config)), session, link)
 
     assert needs(cast("Lease", FakeDevice()), spec, run(133)) == needed

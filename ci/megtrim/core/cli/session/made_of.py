@@ -96,11 +96,11 @@ def finish(session: Session, processes: ProcessRunner) -> MadeOf | None:
 
 
 def _is_as_traced(session: Session) -> bool:
-    folder = session.results.done.get(keep_task(session.request.config))
+    folder = session.done.get(keep_task(session.config))
     if folder is None:
         return False
     try:
-        committed = read_folder(session.request.path(session.request.config.keep_set))
+        committed = read_folder(session.request.path(session.config.keep_set))
     except InputError:
         return False
     return _list_kept(committed) == _list_kept(read_keep_set(folder.file(KEEP_SET_FILE)))

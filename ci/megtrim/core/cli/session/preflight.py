@@ -13,7 +13,8 @@ from megtrim.core.config.model import ModelConfig, ScenarioConfig
 from megtrim.core.config.problems import ConfigError, KeyPath, Problem, closest, listing
 from megtrim.core.config.scenarios import all_scenarios
 from megtrim.core.model_facts import ModelFacts, UnknownFormat, Variable, describe_variable
-from megtrim.core.project import FlagDialect, Project, find_kind, read_any_model
+from megtrim.core.own_program import ProgramFlags
+from megtrim.core.project import Project, find_kind, read_any_model
 from megtrim.libs.programs import npy
 from megtrim.libs.programs.app_outputs import NPY
 from megtrim.libs.util.errors import InputError
@@ -230,7 +231,7 @@ def _input_problems(
     keys: KeyPath,
     asked: tuple[ModelConfig, ScenarioConfig],
     facts: ModelFacts,
-    flags: FlagDialect,
+    flags: ProgramFlags,
 ) -> Iterator[Problem]:
     model, scenario = asked
     taken: Mapping[str, Variable] = {input_.name: input_ for input_ in facts.inputs}

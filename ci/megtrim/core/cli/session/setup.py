@@ -49,7 +49,7 @@ from megtrim.core.cli.session.preflight import (
     expect_usable_files,
     list_named_files,
 )
-from megtrim.core.config.kinds import LINK
+from megtrim.core.config.kinds import LINK, name_source
 from megtrim.core.config.load import LoadedConfig, load_config
 from megtrim.core.config.model import Config
 from megtrim.core.evidence.evidence import JobPurpose, read_brought
@@ -105,7 +105,7 @@ def open_session(options: Options, *, writes: bool = True, commands: bool = Fals
     processes.places = (options.results,)
     if ignored := describe_ignored(processes.env):
         console.warn(ignored)
-    console.note("reading the engine's files")
+    console.note("reading the source")
     engine = open_engine(loaded, processes)
     expect_known_options(loaded, engine)
     if options.committed:
@@ -311,15 +311,16 @@ def open_applications(loaded: LoadedConfig, processes: ProcessRunner) -> dict[st
 
 def describe(session: Session) -> None:
     services = session.services
-    console = session.services.console
+    console = session.console
     identity = services.engine.identity()
     toolchain = services.toolchain
     commit = f" at {identity.commit[:12]}" if identity.commit else ""
-    console.say(f"engine     {identity.kind}{commit}, digest {identity.digest[:12]}")
+    what = name_source(identity.kind)
+    console.say(f"{what:<11}{identity.kind}{commit}, digest {identity.digest[:12]}")
     if identity.dirty:
         shown = ", ".join(identity.dirty[:3])
         more = f" and {len(identity.dirty) - 3} more" if len(identity.dirty) > 3 else ""
-        console.warn(f"the engine's tree differs from its commit: {shown}{more}")
+        console.warn(f"the source differs from its commit: {shown}{more}")
     console.say(f"toolchain  {toolchain.kind} {toolchain.version} for {toolchain.target}")
     for line in size_options.lines(session):
         console.say(line)

@@ -8,12 +8,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 
 from megtrim.core.cli.session.preflight import read_npy_header
-from megtrim.core.config.config_id import DEFAULT_CONFIG, choose
-from megtrim.core.config.items import climb
-from megtrim.core.config.json_schema import make_files
-from megtrim.core.config.load import LoadedConfig, list_toolchains, load_config
-from megtrim.core.config.project_template import render_models
-from megtrim.core.config.templates import (
+from megtrim.core.cli.session.project_template import render_models
+from megtrim.core.cli.session.templates import (
     MODELS,
     SCHEMAS,
     StarterModel,
@@ -22,6 +18,10 @@ from megtrim.core.config.templates import (
     name_models,
     starter,
 )
+from megtrim.core.config.config_id import DEFAULT_CONFIG, choose
+from megtrim.core.config.items import climb
+from megtrim.core.config.json_schema import make_files
+from megtrim.core.config.load import LoadedConfig, list_toolchains, load_config
 from megtrim.core.model_facts import ModelFacts, Variable, describe_variable
 from megtrim.core.project import find_kind, find_kinds, read_any_model
 from megtrim.libs.programs import npy
@@ -31,7 +31,6 @@ from megtrim.libs.util.files import cannot_write
 from megtrim.libs.util.input_files import kind_at, read_text
 from megtrim.libs.util.value import Value
 
-_SAMPLE = "sample"
 _NOT_IN_A_NAME = re.compile(r"[^A-Za-z0-9_]+")
 
 
@@ -66,12 +65,11 @@ def plan_starter(models: Sequence[Path], config: Path, engine: Path | None = Non
     inputs = {path: tuple(_plan_inputs(path, each)) for path, each in facts.items()}
     described = model_files([_describe_model(path, config, inputs[path]) for path in models])
     texts = {config.parent / name: text for name, text in described.items()}
-    # The toolchain that MegEngine is known to build with; auto might take zig.
-    toolchain = "auto" if kind == _SAMPLE else "clang-linux-arm64"
+    toolchain = find_kind(kind).starter_toolchain
     missing = find_missing(texts, hint="name another folder with --config, or remove it")
     missing |= _plan_schemas(config.parent)
     missing[config] = starter(
-        kind,
+        find_kind(kind).starter,
         source=_relative(source, config) if source else "",
         toolchain=toolchain,
         keep_set=name_keep_set(config),

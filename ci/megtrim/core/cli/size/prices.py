@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from megtrim.core.checks.invocation import Options
 from megtrim.core.cli.echo import show, show_json
 from megtrim.core.cli.size.why import open_trim
-from megtrim.core.size.prices import Price
+from megtrim.core.size.prices import Price, PriceList
 from megtrim.core.size.pricing import make_price_list
 from megtrim.core.size.views import PriceKind
 from megtrim.libs.elf.symbol_names import fold
@@ -28,9 +28,18 @@ def prices(options: Options, top: int, by: tuple[str, ...], program: str | None)
         )
         return
     show(f"{found.artifact}: {group_digits(found.size_bytes)} bytes")
-    for kind in tuple(map(PriceKind, by)) or _BRIEFLY:
+    for kind in tuple(map(PriceKind, by)) or _choose_kinds(found):
         if rows := found.of_kind(kind):
             show(f"\n{_draw_prices(kind, rows, top)}")
+
+
+def _choose_kinds(found: PriceList) -> Sequence[PriceKind]:
+    """Commands have no model: each would stand for one of its own."""
+    models = {price.name for price in found.of_kind(PriceKind.MODEL)}
+    scenarios = {price.name for price in found.of_kind(PriceKind.SCENARIO)}
+    if models == scenarios:
+        return (PriceKind.SCENARIO, PriceKind.FUNCTION)
+    return _BRIEFLY
 
 
 def _draw_prices(kind: PriceKind, rows: Sequence[Price], top: int) -> str:

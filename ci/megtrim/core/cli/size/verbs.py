@@ -32,9 +32,9 @@ deflate_option = click.option(
 
 
 @examples(
-    "megtrim size show load_and_run",
-    "megtrim size show load_and_run --map load_and_run.map --by source --top 40",
-    "megtrim size show app/libmegengine.so --twin build/libmegengine.so --json",
+    "megtrim size show app",
+    "megtrim size show app --map app.map --by source --top 40",
+    "megtrim size show app/libcodec.so --twin build/libcodec.so --json",
 )
 @click.command("show")
 @click.argument("file", type=PATH)
@@ -60,7 +60,7 @@ def show_file() -> None:
 
 
 @examples(
-    "megtrim size diff before/load_and_run after/load_and_run",
+    "megtrim size diff before/app after/app",
     "megtrim size diff old.so new.so --map-a old.map --map-b new.map --top 40",
 )
 @click.command()
@@ -96,7 +96,7 @@ program_option = click.option(
     "megtrim size why megdnn_fp32_sgemv           a tag, or a region:"
     " 'megdnn_fp32_sgemv<-1290123641>'",
     "megtrim size why Convolution                 an operator",
-    "megtrim size why main --file build/load_and_run --map build/load_and_run.map",
+    "megtrim size why main --file build/app --map build/app.map",
 )
 @click.command("why")
 @common

@@ -59,11 +59,16 @@ _HINT = "trim first: the question is about its results"
 class TrimResults(Value):
     session: Session
 
+    @property
+    def programs(self) -> tuple[str, ...]:
+        """Those whose functions are trimmed."""
+        return tuple(linking.identities(self.session.results))
+
     def read(self, task_id: str, program: str | None) -> tuple[str, LinkedFile]:
         """Make the links now if they are not there yet. ``program``: None for the first."""
         made = self.session.results.expect(task_id)
         chosen = choose_program(program, made.result_as(ReferencesResult).programs)
-        self.session.services.console.note(f"reading the references in {chosen}")
+        self.session.console.note(f"reading the references in {chosen}")
         return chosen, references.read_program(chosen, made)
 
     def open_priced(self, program: str | None) -> PricedArtifact:
@@ -197,7 +202,7 @@ def _describe(number: int, graph: ReferenceGraph) -> dict[str, Any]:
 def _find_rule(
     name: str, match: Match, found: LinkedFile, trim: TrimResults | None
 ) -> list[dict[str, Any]]:
-    if trim is None or not trims_functions(trim.session.request.config):
+    if trim is None or not trims_functions(trim.session.config):
         return []
     kept = references.read_kept_functions(name, trim.session)
     functions = (found.graph.parts[number].names for number in match.parts[:_MOST_RULES])
@@ -291,7 +296,7 @@ def explain_kept(thing: str, program: str | None, trim: TrimResults) -> dict[str
     found = find_kept(wanted, keep, held)
     if found is None:
         return None
-    name = choose_program(program, trim.session.request.config.artifacts)
+    name = choose_program(program, trim.session.config.artifacts)
     facts: dict[str, Any] = {
         "program": name,
         "kind": found.kind.value,
@@ -350,9 +355,9 @@ def explain_left_out(thing: str, program: str | None, trim: TrimResults) -> dict
     A name that it has as well, such as another overload's, is not left out.
     """
     session = trim.session
-    if not trims_functions(session.request.config):
+    if not trims_functions(session.config):
         return None
-    name = choose_program(program, tuple(linking.identities(session.results)))
+    name = choose_program(program, trim.programs)
     dropped = references.read_dropped(name, session)
     if not find_spelled_so(thing, dropped):
         return None
@@ -360,31 +365,31 @@ def explain_left_out(thing: str, program: str | None, trim: TrimResults) -> dict
     if find_spelled_so(thing, code.by_name.keys() - {*dropped}):
         return None
     functions = find_left_out(thing, dropped, code)
+    rows = []
+    for each in functions:
+        row = {
+            "name": readable(each.name),
+            "linkage_name": each.name,
+            "size_bytes": each.size_bytes,
+            "called_by_kept": list(map(readable, each.called_by_kept)),
+            "called_by_left_out": list(map(readable, each.called_by_left_out)),
+        }
+        rows.append(row)
     return {
         "program": name,
         "kind": "function",
         "name": readable(functions[0].name) if len(functions) == 1 else thing,
         "kept_by": [],
-        "state": "deferred" if defers_functions(session.request.config) else "left out",
+        "state": "deferred" if defers_functions(session.config) else "left out",
         "size_bytes": sum(each.size_bytes for each in functions),
-        "functions": [
-            {
-                "name": readable(each.name),
-                "linkage_name": each.name,
-                "size_bytes": each.size_bytes,
-                "called_by_kept": [readable(caller) for caller in each.called_by_kept],
-                "called_by_left_out": [readable(caller) for caller in each.called_by_left_out],
-            }
-            for each in functions
-        ],
+        "functions": rows,
     }
 
 
-def explain_function(thing: str, trim: TrimResults) -> dict[str, Any] | None:
-    """Return by which rule the trimmed program has these functions; None: it has none."""
-    session = trim.session
-    name = choose_program(None, tuple(linking.identities(session.results)))
-    kept = references.read_kept_functions(name, session)
+def explain_function(thing: str, name: str, trim: TrimResults) -> dict[str, Any]:
+    """Return by which rule the trimmed program of this name has these functions, by their names."""
+    kept = references.read_kept_functions(name, trim.session)
+    of = f" --program {shlex.quote(name)}" if len(trim.programs) > 1 else ""
     facts = {}
     for function in find_spelled_so(thing, kept.table.names):
         reason = kept.find_reason(function)
@@ -395,9 +400,9 @@ def explain_function(thing: str, trim: TrimResults) -> dict[str, Any] | None:
                 "kept": "yes",
                 "why": f"{reason.rule}{by}",
                 "program": name,
-                "to see what refers to it": f"megtrim size why {shlex.quote(function)}",
+                "to see what refers to it": f"megtrim size why {shlex.quote(function)}{of}",
             }
-    return facts or None
+    return facts
 
 
 def iter_left_out_lines(facts: dict[str, Any], top: int) -> Iterator[str]:

@@ -69,7 +69,7 @@ def find_arrivals(
     prices: PriceList | None = None,
 ) -> Arrivals:
     """Take all changes by symbol and all prices of the build, as far as they are known."""
-    models = {*changes.new_models}
+    models = {*changes.new_models}.difference(changes.new_scenarios)  # a command has no model
     scenarios = (scenario for scenario in changes.new_scenarios if model_of(scenario) not in models)
     new = [(PriceKind.MODEL, name) for name in sorted(models)]
     new += [(PriceKind.SCENARIO, name) for name in sorted(scenarios)]

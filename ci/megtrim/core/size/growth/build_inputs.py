@@ -37,7 +37,7 @@ def name_build_inputs(shipped: StageFolder, session: Session) -> str:
 
 
 def _keep_set_folder(session: Session) -> StageFolder | None:
-    return session.results.done.get(keep_task(session.request.config))
+    return session.done.get(keep_task(session.config))
 
 
 def _gather(shipped: StageFolder, session: Session, keep: KeepSet | None) -> BuildInputs:
@@ -76,7 +76,7 @@ def _sort_files(checkout: Checkout) -> tuple[dict[str, str], dict[str, str]]:
 
 
 def _list_settings(session: Session) -> dict[str, str]:
-    config = session.request.config
+    config = session.config
     trim = config.trim.model_dump(mode="json", exclude_defaults=True, exclude=_MEASURING)
     toolchain = config.toolchain.model_dump(mode="json", exclude_defaults=True)
     settings = {f"setting trim.{name}": str(value) for name, value in trim.items()}

@@ -359,7 +359,7 @@ def _describe_values(cause: Cause, changes: InputChanges) -> Iterator[str]:
             else:
                 yield f"{label} differs"
         elif cause is Cause.FLAGS and value.label == "build files":
-            yield "the engine's build files differ"
+            yield "build files differ"
         else:
             yield f"{label}: {value.before or 'not set'} → {value.after or 'not set'}"
 

@@ -7,8 +7,8 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator
 from enum import StrEnum
 
+from megtrim.core.components import find_components
 from megtrim.core.size.references.graph import Part, ReferenceGraph
-from megtrim.libs.elf.components import find_component
 from megtrim.libs.elf.symbol_names import find_literal_word, fold, iter_spellings, readable
 from megtrim.libs.util.value import Value
 
@@ -51,7 +51,7 @@ def find_matches(text: str, graph: ReferenceGraph) -> tuple[Match, ...]:
 def find_component_of(part: Part) -> str:
     """Empty if neither a name nor a source shows it."""
     source = "" if part.source == _LINKERS_OWN else part.source
-    return find_component(part.names[0] if part.names else "", source)
+    return find_components().find_component(part.names[0] if part.names else "", source)
 
 
 def describe(part: Part) -> str:

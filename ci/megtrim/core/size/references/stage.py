@@ -42,7 +42,7 @@ class ReferencesResult(StageResult):
 
 def inputs(task: Task, session: Session) -> dict[str, str]:
     linked = PROFILE if task.id == PROFILE_REFERENCES else REDUCED
-    return {"linked again": content_of(session.results.done[linked])}
+    return {"linked again": content_of(session.done[linked])}
 
 
 def work(task: Task, session: Session, folder: Path) -> ReferencesResult:
@@ -63,7 +63,7 @@ def work(task: Task, session: Session, folder: Path) -> ReferencesResult:
 
 def _specify(task: Task, session: Session) -> tuple[BuildSpec, tuple[LinkSpec, ...]]:
     profile = task.id == PROFILE_REFERENCES
-    if trims_functions(session.request.config) and not profile:
+    if trims_functions(session.config) and not profile:
         trimmed = linking.find_programs(session)
         links = tuple(linking.specify_link(program, session) for program in trimmed)
         return linking.make_base_spec(session), links
@@ -83,12 +83,12 @@ def read_program(name: str, made: StageFolder) -> LinkedFile:
 
 
 def read_keep(session: Session) -> KeepSet:
-    task = keep_task(session.request.config)
-    return read_keep_set(session.results.done[task].file(KEEP_SET_FILE))
+    task = keep_task(session.config)
+    return read_keep_set(session.done[task].file(KEEP_SET_FILE))
 
 
 def read_dropped(name: str, session: Session) -> tuple[str, ...]:
-    return linking.read_dropped(session.results.done[REDUCED], name) or ()
+    return linking.read_dropped(session.done[REDUCED], name) or ()
 
 
 def read_kept_functions(name: str, session: Session) -> KeptFunctions:

@@ -202,7 +202,7 @@ def explain_growth(
     noun = "Cause" if len(causes) == 1 else "Causes"
     follows = not committed or Cause.MODELS in causes
     left_out = (*causes, Cause.KEEP_SET) if follows else causes
-    same = [_SAME.get(c, _name_cause(c, kernels)) for c in Cause if c not in left_out]
+    same = [_SAME.get(c, name_cause(c, kernels)) for c in Cause if c not in left_out]
     unchanged = f" The baseline was built from the same {_join(same)}." if same else ""
     return f"{noun}: {names}.{unchanged}"
 
@@ -211,7 +211,7 @@ _SCENARIOS = "scenarios"
 _SAME = {Cause.KEEP_SET: "committed keep set", Cause.MEGTRIM: "megtrim version"}
 
 
-def _name_cause(cause: str, kernels: bool) -> str:
+def name_cause(cause: str, kernels: bool) -> str:
     return _SCENARIOS if cause == Cause.MODELS and not kernels else str(cause)
 
 
@@ -225,7 +225,7 @@ def name_causes(size: VariantSize, causes: Sequence[Cause], *, kernels: bool = T
     if not size.growth_bytes or not causes:
         return ""
     together = " together" if len(causes) > 1 else ""
-    names = [_name_cause(cause, kernels) for cause in causes]
+    names = [name_cause(cause, kernels) for cause in causes]
     return f"{_join(names)} {format_growth(size.growth_bytes)}{together}"
 
 
@@ -236,7 +236,7 @@ def explain_changes(verdict: Verdict) -> str:
     notes = [f"- {line}" for line in list_notes(verdict, MARKDOWN, kernels=kernels)]
     lines = []
     if changed and verdict.causes and not notes:
-        lines.append(f"Why: {_join([_name_cause(cause, kernels) for cause in verdict.causes])}.")
+        lines.append(f"Why: {_join([name_cause(cause, kernels) for cause in verdict.causes])}.")
     for artifact, size in changed[:_MOST_ARTIFACTS]:
         if components := name_components(size, MARKDOWN):
             of = f"{code(artifact)}: " if len(changed) > 1 else ""
@@ -253,7 +253,7 @@ def list_notes(
     for note in found.notes if growth else ():
         advice = f" {note.advice[:1].upper()}{note.advice[1:]}." if advised else ""
         seen = marks.prose(f"{note.seen}.{advice}")
-        yield f"{marks.strong(_name_cause(note.cause, kernels))}{alone}: {seen}"
+        yield f"{marks.strong(name_cause(note.cause, kernels))}{alone}: {seen}"
 
 
 _MOST_USES = 20
@@ -347,9 +347,11 @@ def _draw_part(part: NewPart) -> Sequence[str]:
 
 
 def _fold_changes(artifact: str, size: VariantSize) -> str:
-    head = ("model", "before>", "now>", "change>")
+    of_commands = all("@" in change.model for change in size.price_changes)
+    noun = "scenario" if of_commands else "model"
+    head = (noun, "before>", "now>", "change>")
     rows = bounded_table(head, size.price_changes, _draw_price_change)
-    count = count_kinds({"model": len(size.price_changes)})
+    count = count_kinds({noun: len(size.price_changes)})
     return fold(f"{count} cost another price in {code_in_title(artifact)}", rows)
 
 

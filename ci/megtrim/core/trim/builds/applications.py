@@ -5,10 +5,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from megtrim.core.build_spec import REST_SUFFIX, Linkage, Variant, cmake_value
-from megtrim.core.chain.graph import trims_functions, trims_plain_build
+from megtrim.core.chain.filenames import WORK_FOLDER
+from megtrim.core.chain.graph import PLAIN, trims_functions, trims_plain_build
 from megtrim.core.chain.result_store import StageFolder
 from megtrim.core.chain.session import Session, TrimRequest, binary, binary_digest
 from megtrim.core.config.scenarios import Scenario, all_scenarios
+from megtrim.libs.elf.needed_libraries import list_found_in
 from megtrim.libs.util.errors import InputError
 from megtrim.places.compile.projects.application import FULL_LTO, ApplicationSpec, expect_possible
 
@@ -18,7 +20,7 @@ def name_of(scenario: Scenario, request: TrimRequest) -> str:
 
 
 def companion_files(name: str, session: Session) -> tuple[str, ...]:
-    application = session.request.config.application(name)
+    application = session.config.application(name)
     if application is None or not application.is_shared:
         return ()
     return (session.services.engine.library(Linkage.SHARED, session.services.toolchain).file,)
@@ -35,7 +37,7 @@ def find_holder(name: str, session: Session) -> str:
 
 def users(holder: str, session: Session) -> tuple[str, ...]:
     """Return the programs that scenarios run on a shared object; none for a program."""
-    applications = session.request.config.applications
+    applications = session.config.applications
     return tuple(
         each.name
         for each in applications
@@ -48,7 +50,7 @@ def program(scenario: Scenario, request: TrimRequest, build: StageFolder) -> Pat
 
 
 def digests(scenario: Scenario, session: Session, task: str, label: str) -> dict[str, str]:
-    build = session.results.done[task]
+    build = session.done[task]
     name = name_of(scenario, session.request)
     found = {label: binary_digest(build, name)}
     rest = f"{find_holder(name, session)}{REST_SUFFIX}"
@@ -59,7 +61,7 @@ def digests(scenario: Scenario, session: Session, task: str, label: str) -> dict
 
 
 def targets(session: Session) -> tuple[str, ...]:
-    config = session.request.config
+    config = session.config
     own = {each.name for each in config.applications if each.source is not None}
     wanted = (
         *_engines_own(session.request),
@@ -75,7 +77,7 @@ def targets(session: Session) -> tuple[str, ...]:
 
 
 def holders(session: Session) -> tuple[str, ...]:
-    applications = session.request.config.applications
+    applications = session.config.applications
     static = (application.name for application in applications if not application.is_shared)
     shared = (file for each in applications for file in companion_files(each.name, session))
     return tuple(dict.fromkeys((*_engines_own(session.request), *static, *shared)))
@@ -83,7 +85,7 @@ def holders(session: Session) -> tuple[str, ...]:
 
 def linked_again(session: Session) -> tuple[str, ...]:
     """Which functions a file needs that no scenario runs is not known: it stays as it is."""
-    applications = session.request.config.applications
+    applications = session.config.applications
     run = (each.name for each in applications if each.name in _run(session.request))
     own = (find_holder(name, session) for name in run)
     return tuple(dict.fromkeys((*_engines_own(session.request), *own)))
@@ -98,7 +100,7 @@ def list_specs(session: Session, variant: Variant) -> tuple[ApplicationSpec, ...
     engine = session.services.engine
     with_lto = bool(lto_flags(session.request, variant))
     specs = []
-    for at, application in enumerate(session.request.config.applications):
+    for at, application in enumerate(session.config.applications):
         if application.source is None:
             continue
         options = []
@@ -130,21 +132,21 @@ def lto_flags(request: TrimRequest, variant: Variant) -> tuple[str, ...]:
 def expect_testable(session: Session) -> None:
     """Raise InputError for tests of a project that is built for another machine."""
     machine = session.services.toolchain.machine
-    if session.request.config.tests is not None and machine != platform.machine():
+    if session.config.tests is not None and machine != platform.machine():
         where = session.request.loaded.describe("tests")
         msg = f"{where}: found tests of programs for {machine}, expected {platform.machine()}"
         raise InputError(msg, hint="tests run on this machine: toolchain: {kind: host}")
 
 
 def expect_buildable(session: Session) -> None:
-    for each in session.request.config.applications:
+    for each in session.config.applications:
         expect_possible(session.services.toolchain, each.name, each.library, lto=each.lto == "full")
         if each.source is not None or each.is_shared:
             session.services.engine.library(each.library, session.services.toolchain)
 
 
 def warn_of_libraries(session: Session) -> Iterator[str]:
-    config = session.request.config
+    config = session.config
     for name in (application.name for application in config.applications):
         for library in companion_files(name, session):
             if library not in config.artifacts:
@@ -156,6 +158,24 @@ def warn_of_libraries(session: Session) -> Iterator[str]:
         if name.endswith(".so") and name not in trimmed:
             level = "not trimmed" if trims_plain_build(config) else "trimmed only by regions"
             yield f"{name} is {level}: no scenario runs an application with `library: shared`"
+
+
+def warn_of_left_behind(session: Session) -> Iterator[str]:
+    """A program finds a library of its own build where that was built, and on no other machine."""
+    made = session.done.get(PLAIN)
+    config = session.config
+    if made is None or not config.engine.is_project:
+        return
+    tree = session.services.store.root / WORK_FOLDER
+    for name in config.artifacts:
+        beside = companion_files(name, session)
+        for library in list_found_in(binary(made, name), tree):
+            if library not in beside:
+                yield (
+                    f"{name} loads {library} from the folder where it was built, and that is not "
+                    f"trimmed and not in final/bin: link it into {name}, often by "
+                    "BUILD_SHARED_LIBS: false in engine.cmake, or trim it as engine.target"
+                )
 
 
 def _engines_own(request: TrimRequest) -> tuple[str, ...]:

@@ -17,8 +17,9 @@ from megtrim.core.chain.graph import (
 from megtrim.core.chain.result_store import StageFolder
 from megtrim.core.chain.session import Session, TaskResults, binary
 from megtrim.core.config.value_types import OF_APPLICATIONS
-from megtrim.core.functions import link_map, linker_script, rest
+from megtrim.core.functions import guards, link_map, linker_script, rest
 from megtrim.core.functions.calls import Disassembly, parse_code
+from megtrim.core.functions.guards import ErrorRule, Guard
 from megtrim.core.functions.kept_functions import KeepPattern, keep_always
 from megtrim.core.functions.link_map import LinkMap
 from megtrim.core.functions.observables import Observables, read_observables
@@ -101,7 +102,7 @@ class UntrimmedProgram(Value):
 
 
 def make_base_spec(session: Session) -> BuildSpec:
-    if trims_plain_build(session.request.config):
+    if trims_plain_build(session.config):
         return variants.make_spec(session, Variant.PLAIN, {})
     return variants.make_spec(session, Variant.REDUCED, variants.header_files(session.results))
 
@@ -110,13 +111,13 @@ def base_inputs(session: Session) -> dict[str, str]:
     named = variants.inputs(session, make_base_spec(session))
     return (
         named
-        if trims_plain_build(session.request.config)
-        else named | variants.header_inputs(session.results.done[HEADER])
+        if trims_plain_build(session.config)
+        else named | variants.header_inputs(session.done[HEADER])
     )
 
 
 def shipped_inputs(session: Session) -> dict[str, str]:
-    config = session.request.config
+    config = session.config
     kept = (*session.services.engine.kept, *config.trim.keep)
     without_tables = [
         target
@@ -134,11 +135,14 @@ def shipped_inputs(session: Session) -> dict[str, str]:
         named["deferred"] = rest.IDENTITY
     if config.trim.crash_ids:
         named["crash ids"] = "each stub"
+    if config.trim.on_missing == "error":
+        named["guards"] = guards.IDENTITY
+        named["errors"] = "\n".join(each.model_dump_json() for each in config.trim.errors)
     return named
 
 
 def exports_input(session: Session) -> dict[str, str]:
-    asked = session.request.config.trim.exports
+    asked = session.config.trim.exports
     return {"exports": " ".join(asked)} if asked else {}
 
 
@@ -195,7 +199,7 @@ def find_hidden(target: str, session: Session) -> tuple[str, ...]:
     Raises InputError for a pattern without a match, and for names that an application imports.
     """
     loaded = session.request.loaded
-    base = session.results.done[base_task(session.request.config)]
+    base = session.done[base_task(session.config)]
     asked = loaded.config.trim.exports
     users = applications.users(target, session)
     if not asked or not users:
@@ -223,7 +227,7 @@ def find_hidden(target: str, session: Session) -> tuple[str, ...]:
 
 def copy_users(label: Link, session: Session, folder: Path) -> None:
     """Put next to each shared object of these links the programs of scenarios that load it."""
-    base = session.results.done[base_task(session.request.config)]
+    base = session.done[base_task(session.config)]
     for library in applications.linked_again(session):
         for name in applications.users(library, session):
             copy = folder / locate_unstripped(label, name)
@@ -232,7 +236,7 @@ def copy_users(label: Link, session: Session, folder: Path) -> None:
 
 
 def find_programs(session: Session) -> list[RelinkedProgram]:
-    keep = read_keep_set(session.results.done[FUNCTIONS].file(KEEP_SET_FILE))
+    keep = read_keep_set(session.done[FUNCTIONS].file(KEEP_SET_FILE))
     return [read_program(target, session).trim(keep) for target in identities(session.results)]
 
 
@@ -250,7 +254,7 @@ def read_program(target: str, session: Session) -> UntrimmedProgram:
         target=target,
         identity=identities(session.results)[target],
         unfolded=read_unfolded(target, session.results),
-        origins=link_map.read_map(session.results.done[LINKED].file(listed)),
+        origins=link_map.read_map(session.done[LINKED].file(listed)),
         patterns=tuple(patterns),
     )
 
@@ -266,7 +270,7 @@ def specify_link(program: RelinkedProgram, session: Session) -> LinkSpec:
     sources: tuple[tuple[str, str], ...] = linker_script.SOURCES
     script = linker_script.script(program.dropped)
     form = StubForm.SHARED
-    if session.request.config.trim.crash_ids:
+    if session.config.trim.crash_ids:
         sources = linker_script.numbered_sources(len(program.dropped))
         script = linker_script.named_script(program.dropped)
         form = StubForm.NUMBERED
@@ -283,10 +287,42 @@ def specify_link(program: RelinkedProgram, session: Session) -> LinkSpec:
     )
 
 
+def guards_exports(target: str, session: Session) -> bool:
+    """Whether a miss is an error: a program has no exports that could return it."""
+    on_missing = session.config.trim.on_missing
+    return on_missing == "error" and bool(applications.users(target, session))
+
+
+def find_guards(program: RelinkedProgram, session: Session) -> tuple[Guard, ...]:
+    """Raises InputError for exports of which the configuration does not say what they return."""
+    loaded = session.request.loaded
+    alone = len(identities(session.results)) == 1
+    rules = []
+    for at, each in enumerate(loaded.config.trim.errors):
+        where = loaded.describe("trim", "errors", at) if alone else ""
+        rule = ErrorRule(exports=each.exports, value=each.returns, handles=each.handle, where=where)
+        rules.append(rule)
+    left_out = frozenset(program.dropped)
+
+    def may_miss(name: str) -> bool:
+        return program.code.may_reach(name, left_out)
+
+    return guards.choose(program.before, rules, may_miss, source=program.target)
+
+
+def specify_guarded_link(program: RelinkedProgram, session: Session) -> LinkSpec:
+    plain = specify_link(program, session)
+    if not guards_exports(program.target, session):
+        return plain
+    by_lld = session.services.toolchain.kind in size_options.WITH_LLD
+    found = find_guards(program, session)
+    return guards.specify_link(plain, found, program.before, by_lld=by_lld)
+
+
 def specify_deferring_link(program: RelinkedProgram, session: Session) -> LinkSpec:
     shared = bool(applications.users(program.target, session))
     by_lld = session.services.toolchain.kind in size_options.WITH_LLD
-    folder = session.results.done[LINKED]
+    folder = session.done[LINKED]
     size_bytes = folder.file(locate_stripped(Link.UNFOLDED, program.target)).stat().st_size
     unfolded = folder.file(locate_unstripped(Link.UNFOLDED, program.target))
     names = read_dynamic_names(unfolded)

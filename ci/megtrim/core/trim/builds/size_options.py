@@ -35,7 +35,7 @@ _FULL_LTO = "-flto=full"
 EVERY_CALL = ("-Wl,-mllvm,-wholeprogramdevirt-skip=*",)
 """Leaves virtual calls as they are. If lld knows all virtual tables, it computes at the link what
 simple functions return, so that these do not run. The last link leaves out their bodies, yet would
-call them: seen with MegEngine, which trapped."""
+call them: seen with an engine, which trapped."""
 
 _DEFERRING = ("aarch64", "x86_64")
 _NOT_DEFERRING = {
@@ -91,7 +91,7 @@ class SizeFlagChoice(Value):
 
 
 def choices(session: Session) -> tuple[SizeFlagChoice, ...]:
-    config = session.request.config
+    config = session.config
     plain = trims_plain_build(config)
     without = () if plain else switched_off(config.trim)
     made = _choices(session, without)
@@ -108,7 +108,7 @@ def apply_flags(session: Session, spec: BuildSpec) -> BuildSpec:
     made = choices(session)
     if not made:
         return spec
-    if trims_functions(session.request.config):
+    if trims_functions(session.config):
         # The links that trim functions drop the tables of all that they take in: compiled again
         # without them, it would come to the same.
         made = tuple(each for each in made if each.means is not SizeFlag.UNWIND_TABLES)
@@ -118,7 +118,7 @@ def apply_flags(session: Session, spec: BuildSpec) -> BuildSpec:
 
 
 def relink_flags(session: Session) -> tuple[str, ...]:
-    if not trims_plain_build(session.request.config):
+    if not trims_plain_build(session.config):
         return ()
     of_links = (each for each in choices(session) if is_of_links(each.means))
     return _append_flags((), _LINK, _list_used(of_links))
@@ -131,14 +131,14 @@ def unfolded_flags(session: Session) -> tuple[str, ...]:
 
 def keeps_unwind_tables(target: str, session: Session) -> bool:
     """An application with a source of its own is the team's, and may throw."""
-    application = session.request.config.application(target)
+    application = session.config.application(target)
     used = {choice.means for choice in choices(session) if not choice.why_not}
     theirs = application is not None and application.source is not None
     return theirs or SizeFlag.UNWIND_TABLES not in used
 
 
 def inlines_at_link(session: Session) -> bool:
-    if trims_plain_build(session.request.config):
+    if trims_plain_build(session.config):
         return bool(applications.lto_flags(session.request, Variant.PLAIN))
     used = {choice.means for choice in choices(session) if not choice.why_not}
     return SizeFlag.LTO in used or bool(applications.lto_flags(session.request, Variant.REDUCED))
@@ -178,7 +178,7 @@ def lines(session: Session) -> Iterator[str]:
 
 
 def _choices(session: Session, off: Sequence[Switch]) -> tuple[SizeFlagChoice, ...]:
-    config = session.request.config
+    config = session.config
     theirs = any(application.source is not None for application in config.applications)
     loaded = any(name.endswith(".so") for name in config.artifacts)
     alone = not theirs and not loaded

@@ -15,7 +15,7 @@ def expect_switchable(session: Session, plain: BuildSpec) -> None:
         if switch not in engine.switches:
             msg = f"{where}: the engine at {engine.checkout.root} has no option {OPTIONS[switch]}"
             raise InputError(msg, hint=f"switches that it has: {', '.join(engine.switches)}")
-    if session.request.config.trim.switches.rtti:
+    if session.config.trim.switches.rtti:
         why = engine.find_forced_off(Switch.RTTI, session.services.toolchain, plain)
         if why:
             msg = f"{said[Switch.RTTI]}: found true, but it is {why}"
@@ -40,13 +40,13 @@ def _refuse_flatbuffers_models(where: str, session: Session) -> None:
     models = session.services.engine.models
     if models is None:
         return
-    for model in session.request.config.models:
+    for model in session.config.models:
         path = session.request.path(model.file)
         if models.read_is_flatbuffers(path):
             msg = f"{where}: the model {model.name} ({model.file}) is a FlatBuffers file"
             hint = "no build without FlatBuffers can load it: leave this switch on"
             raise InputError(msg, hint=hint)
-        session.services.console.warn(
+        session.console.warn(
             f"{where}: {model.file} is in a format that megtrim cannot read; "
             "its scenarios will show whether it loads without FlatBuffers"
         )

@@ -116,7 +116,7 @@ def header_inputs(made: StageFolder) -> dict[str, str]:
 
 def region_inputs(session: Session) -> dict[str, str]:
     wanted = make_spec(session, Variant.REDUCED, header_files(session.results))
-    return inputs(session, wanted) | header_inputs(session.results.done[HEADER])
+    return inputs(session, wanted) | header_inputs(session.done[HEADER])
 
 
 def work(session: Session, wanted: BuildSpec, folder: Path) -> BuildRecord:
@@ -139,7 +139,7 @@ def link(session: Session, wanted: BuildSpec, links: tuple[LinkSpec, ...], folde
             links,
             work=tree,
             folder=folder,
-            progress=session.services.console.progress(f"linking {wanted.variant}"),
+            progress=session.console.progress(f"linking {wanted.variant}"),
             applications=applications.list_specs(session, wanted.variant),
         )
 
@@ -166,7 +166,7 @@ def open_tests(
             target,
             work=tree,
             folder=folder,
-            progress=session.services.console.progress("building tests"),
+            progress=session.console.progress("building tests"),
             applications=applications.list_specs(session, wanted.variant),
         )
 

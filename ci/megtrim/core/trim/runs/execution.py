@@ -11,7 +11,7 @@ from pathlib import Path
 
 from megtrim.core.build_spec import REST_SUFFIX
 from megtrim.core.chain.filenames import CACHE_FILE
-from megtrim.core.project import find_program
+from megtrim.core.own_program import find_program, name_model_file
 from megtrim.libs.elf.needed_libraries import read_own_name
 from megtrim.libs.programs import application_arguments
 from megtrim.libs.programs.app_outputs import PRINTED
@@ -24,7 +24,6 @@ from megtrim.places.devices.device import Lease, RunDirectory
 from megtrim.places.devices.retry import expect_not_killed
 from megtrim.places.devices.written import LARGEST_TOTAL_BYTES
 
-MODEL = "model.mge"
 DUMP = "dump"
 _SHOWN_BYTES = 2**20
 """Of what a command prints, for logs and messages."""
@@ -100,7 +99,7 @@ def run_on(lease: Lease, spec: RunSpec) -> RunResult:
             loaded = read_own_name(holder) if spec.companions else ""
             directory.put(rest, f"{loaded or holder.name}{REST_SUFFIX}")
         if spec.model is not None and not spec.without_model:
-            directory.put(spec.model, spec.prefix + MODEL)
+            directory.put(spec.model, spec.prefix + name_model_file())
         read = {name: path for name, path in spec.inputs.items() if name != STDIN}
         inputs = {
             name: f"{spec.prefix}input{i}{path.suffix}"
@@ -140,7 +139,7 @@ def run_on(lease: Lease, spec: RunSpec) -> RunResult:
 
 def _command(spec: RunSpec, program: str, inputs: Mapping[str, str]) -> tuple[str, ...]:
     places = application_arguments.Places(
-        model=spec.prefix + MODEL if spec.model is not None else None,
+        model=spec.prefix + name_model_file() if spec.model is not None else None,
         outputs=spec.prefix + DUMP,
         threads=spec.threads,
         inputs=inputs,

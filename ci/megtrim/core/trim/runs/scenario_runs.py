@@ -33,7 +33,7 @@ def cache_of(scenario: Scenario, session: Session) -> Path | None:
     if scenario.settings.algo_cache is not None:
         return session.request.path(scenario.settings.algo_cache)
     if scenario.searches:
-        return session.results.done[search_task(scenario)].file(CACHE_FILE)
+        return session.done[search_task(scenario)].file(CACHE_FILE)
     return None
 
 
@@ -64,15 +64,20 @@ def make_run_spec(
 
 
 def record_of(scenario: Scenario, session: Session, trace: Trace) -> ScenarioRecord:
-    toolchain = session.services.toolchain
-    chosen = session.request.config.toolchain.kind != "auto"
     bound = bind(scenario, session.request.loaded, cache_of(scenario, session))
     return replace(
         bound,
-        toolchain=f"{toolchain.kind} {toolchain.target}" if chosen else "",
+        toolchain=describe_toolchain(session),
         trace_sha256=trace.sha256,
         regions=trace.regions,
     )
+
+
+def describe_toolchain(session: Session) -> str:
+    """Return its kind and target; empty: each machine chooses its own."""
+    toolchain = session.services.toolchain
+    chosen = session.config.toolchain.kind != "auto"
+    return f"{toolchain.kind} {toolchain.target}" if chosen else ""
 
 
 def bind(scenario: Scenario, loaded: LoadedConfig, cache: Path | None) -> ScenarioRecord:

@@ -13,10 +13,11 @@ from megtrim.core.functions import probes, qemu_log
 from megtrim.core.functions.observables import FunctionList, Observables, function_list
 from megtrim.core.keep.marks import RegionTraces
 from megtrim.core.keep.trace import Trace
+from megtrim.core.own_program import read_error
 from megtrim.core.trim.runs import execution
 from megtrim.core.trim.runs.execution import RunResult, RunSpec
 from megtrim.libs.elf.symbol_table import read_table
-from megtrim.libs.programs.exit_status import ProgramRun, RunOutcome, ending, error_message
+from megtrim.libs.programs.exit_status import ProgramRun, RunOutcome, ending
 from megtrim.libs.util.errors import InfrastructureFailure, ProductFailure
 from megtrim.places.devices.device import Lease
 
@@ -117,7 +118,7 @@ def _run_checked(
     found = _run(scenario, spec, lease, note)
     how = ending(found.run)
     if how is not RunOutcome.PASSED:
-        said = error_message(found.run.stderr) or "it said nothing"
+        said = read_error(found.run.stderr) or "it said nothing"
         msg = f"{scenario}: {what} ended with {found.run.status} ({how}): {said}"
         raise ProductFailure(msg, hint=hint)
     return found

@@ -14,7 +14,7 @@ from megtrim.core.trim.results import BuildResult
 
 def inputs(task: Task, session: Session) -> dict[str, str]:
     named = variants.inputs(session, variants.make_spec(session, Variant(task.name), {}))
-    if task.name == Variant.PLAIN and session.request.config.work is not None:
+    if task.name == Variant.PLAIN and session.config.work is not None:
         named["symbols"] = "kept"
     return named
 
@@ -22,7 +22,7 @@ def inputs(task: Task, session: Session) -> dict[str, str]:
 def work(task: Task, session: Session, folder: Path) -> BuildResult:
     wanted = variants.make_spec(session, Variant(task.name), {})
     build = variants.work(session, wanted, folder)
-    if wanted.variant is Variant.PLAIN and trims_functions(session.request.config):
+    if wanted.variant is Variant.PLAIN and trims_functions(session.config):
         # All builds are linked alike: said now, it spares the others.
         variants.expect_linkable(session, wanted, folder)
     if wanted.variant is Variant.PLAIN:

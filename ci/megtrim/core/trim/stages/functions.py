@@ -15,11 +15,14 @@ from megtrim.core.chain.graph import (
     FUNCTIONS,
     HEADER,
     LINKED,
+    REACHED,
     Task,
     functions_task,
+    keeps_tests,
     search_task,
     trims_plain_build,
 )
+from megtrim.core.chain.result_store import content_of
 from megtrim.core.chain.session import Services, Session, TrimRequest, scenario_inputs
 from megtrim.core.config.model import switched_off
 from megtrim.core.config.scenarios import Scenario, all_scenarios
@@ -45,8 +48,13 @@ from megtrim.core.project import find_operators
 from megtrim.core.trim.builds import applications, size_options, variants
 from megtrim.core.trim.builds import links as linking
 from megtrim.core.trim.committed_keepset import read_committed
-from megtrim.core.trim.results import FunctionsKeepSetResult, RecordResult, UnfoldedLinksResult
-from megtrim.core.trim.runs import tracing
+from megtrim.core.trim.results import (
+    FunctionsKeepSetResult,
+    RecordResult,
+    SuiteRecordResult,
+    UnfoldedLinksResult,
+)
+from megtrim.core.trim.runs import suite_records, tracing
 from megtrim.core.trim.runs.scenario_runs import (
     binding_of,
     cache_of,
@@ -64,7 +72,7 @@ from megtrim.places.devices.retry import run_with_retries
 _LIST = "list of functions"
 _OWN_CALLS = ("-Wl,-Bsymbolic-functions",)
 """Calls of a shared object's own exports are direct, so that calls.py sees them."""
-_Result = UnfoldedLinksResult | RecordResult | FunctionsKeepSetResult
+_Result = UnfoldedLinksResult | RecordResult | SuiteRecordResult | FunctionsKeepSetResult
 
 
 def inputs(task: Task, session: Session) -> dict[str, str]:
@@ -77,12 +85,16 @@ def inputs(task: Task, session: Session) -> dict[str, str]:
             **linking.exports_input(session),
             "kept whatever ran": "\n".join(session.services.engine.kept),
         }
+    if task.id == REACHED:
+        return suite_records.inputs(session)
     return _keep_inputs(session)
 
 
 def result_type(task: Task) -> type[_Result]:
     if task.id == LINKED:
         return UnfoldedLinksResult
+    if task.id == REACHED:
+        return SuiteRecordResult
     return FunctionsKeepSetResult if task.id == FUNCTIONS else RecordResult
 
 
@@ -91,14 +103,20 @@ def work(task: Task, session: Session, folder: Path) -> _Result:
         return _record(task.scenario, session, folder)
     if task.id == LINKED:
         return _link(_needs_probes(session), session, folder)
+    if task.id == REACHED:
+        return suite_records.record(session, folder)
     return _keep(session, folder)
 
 
 def _needs_probes(session: Session) -> bool:
-    if session.request.options.committed or session.request.recorded:
+    if session.request.options.committed:
+        return False
+    if keeps_tests(session.config):
+        return True
+    if session.request.recorded:
         return False
     here = (device.kind for device in session.services.devices.values())
-    there = (device.kind for device in session.request.config.devices if device.runner)
+    there = (device.kind for device in session.config.devices if device.runner)
     asked = here if session.request.options.quick else (*here, *there)
     return any(kind != tracing.EMULATED for kind in asked)
 
@@ -179,7 +197,7 @@ def _scenario_inputs(scenario: Scenario, session: Session) -> dict[str, str]:
     named = _run_inputs(scenario, session)
     named["link"] = _link_of(scenario, session)
     named["says what goes wrong"] = str(speaks(session.request))
-    for file, sha256 in session.results.done[LINKED].files.items():
+    for file, sha256 in session.done[LINKED].files.items():
         if file.startswith(f"{LINKS}/") and file.endswith(files):
             named[f"program {file}"] = sha256
     return named
@@ -196,7 +214,7 @@ def _link_of(scenario: Scenario, session: Session) -> str:
 def _run_inputs(scenario: Scenario, session: Session) -> dict[str, str]:
     named = scenario_inputs(scenario, session) | {"form": tracing.FORM}
     if scenario.searches:
-        named["algorithm cache"] = session.results.done[search_task(scenario)].files[CACHE_FILE]
+        named["algorithm cache"] = session.done[search_task(scenario)].files[CACHE_FILE]
     return named
 
 
@@ -209,7 +227,7 @@ def _record(scenario: Scenario, session: Session, folder: Path) -> RecordResult:
     if given is not None:
         return _take(given, scenario, session, folder)
 
-    links = session.results.done[LINKED]
+    links = session.done[LINKED]
     holder = applications.holder_of(scenario, session)
     name = applications.name_of(scenario, session.request)
     observed = read_observables(links.file(linking.observables(holder)))
@@ -229,7 +247,7 @@ def _record(scenario: Scenario, session: Session, folder: Path) -> RecordResult:
         return found, run.wall_s
 
     found, time_s = run_with_retries(
-        session.services.device(scenario), attempt, say=session.services.console.say
+        session.services.device(scenario), attempt, say=session.console.say
     )
     (folder / FUNCTIONS_FILE).write_text(dump_list(found), encoding="utf-8")
     return RecordResult(functions=len(found.names), time_s=time_s)
@@ -249,7 +267,7 @@ def _take(given: DeviceResult, scenario: Scenario, session: Session, folder: Pat
     if data is None or found is None:
         msg = f"{scenario.id}: {given.device.name} delivered no {_LIST}"
         raise InputError(msg, hint="run the device job again")
-    observed = read_observables(session.results.done[LINKED].file(linking.observables(name)))
+    observed = read_observables(session.done[LINKED].file(linking.observables(name)))
     if found != function_list(observed, found.names):
         msg = f"{file}: lists other functions than this link has"
         raise InputError(msg, hint="run the device job again")
@@ -273,17 +291,19 @@ def speaks(request: TrimRequest) -> bool:
 def _keep_inputs(session: Session) -> dict[str, str]:
     links = linking.identities(session.results)
     named = {f"link {target}": sha256 for target, sha256 in links.items()}
-    if HEADER in session.results.done:
-        named["regions"] = session.results.done[HEADER].files[KEEP_SET_FILE]
+    if HEADER in session.done:
+        named["regions"] = session.done[HEADER].files[KEEP_SET_FILE]
     if session.request.options.committed:
         text = dump_keep_set(read_committed(session.request.loaded, session.services.engine))
         return named | {"committed": hashlib.sha256(text.encode()).hexdigest()}
     named["generation"] = str(session.services.engine.identity().generation)
-    for scenario in all_scenarios(session.request.config):
-        files = session.results.done[functions_task(scenario)].files
+    for scenario in all_scenarios(session.config):
+        files = session.done[functions_task(scenario)].files
         # Equal lists of other arguments are another keep set: it says what each is bound to.
         named[f"scenario {scenario.id}"] = binding_of(scenario, session)
         named[f"functions {scenario.id}"] = files[FUNCTIONS_FILE]
+    if REACHED in session.done:
+        named["functions of tests"] = content_of(session.done[REACHED])
     return named
 
 
@@ -300,7 +320,7 @@ def _keep(session: Session, folder: Path) -> FunctionsKeepSetResult:
 def _expect_fitting(keep: KeepSet, session: Session) -> None:
     links = linking.identities(session.results)
     by_id = {record.id: record for record in keep.scenarios}
-    for scenario in all_scenarios(session.request.config):
+    for scenario in all_scenarios(session.config):
         wanted = links[applications.holder_of(scenario, session)]
         record = by_id.get(scenario.id)
         if record is None:
@@ -316,9 +336,9 @@ def _expect_fitting(keep: KeepSet, session: Session) -> None:
 
 def _merge_records(session: Session) -> KeepSet:
     traced = None
-    if HEADER in session.results.done:
-        traced = read_keep_set(session.results.done[HEADER].file(KEEP_SET_FILE))
-    regions = traced if traced and not trims_plain_build(session.request.config) else None
+    if HEADER in session.done:
+        traced = read_keep_set(session.done[HEADER].file(KEEP_SET_FILE))
+    regions = traced if traced and not trims_plain_build(session.config) else None
     before = {record.id: record for record in regions.scenarios} if regions else {}
     links = {
         name: linking.read_unfolded(name, session.results)
@@ -326,8 +346,9 @@ def _merge_records(session: Session) -> KeepSet:
     }
     records = [
         _with_functions(scenario, before.get(scenario.id), links, session)
-        for scenario in all_scenarios(session.request.config)
+        for scenario in all_scenarios(session.config)
     ]
+    records += suite_records.list_records(session, links)
     generation = session.services.engine.identity().generation
     known = find_operators(session.services.engine, session.request.loaded)
     needs = traced.operators if traced else known
@@ -340,7 +361,7 @@ def _with_functions(
     links: Mapping[str, linking.UnfoldedLink],
     session: Session,
 ) -> ScenarioRecord:
-    folder = session.results.done[functions_task(scenario)]
+    folder = session.done[functions_task(scenario)]
     if record is None:
         # No regions were traced: the list of functions is all that there is of it.
         sha256 = folder.files[FUNCTIONS_FILE]

@@ -20,7 +20,7 @@ from megtrim.libs.util.input_files import read_bytes
 
 
 def inputs(task: Task, session: Session) -> dict[str, str]:
-    config = session.request.config
+    config = session.config
     named = {
         "generation": str(session.services.engine.identity().generation),
         "layout": config.trim.layout,
@@ -41,9 +41,7 @@ def inputs(task: Task, session: Session) -> dict[str, str]:
         # Equal traces of other arguments are another keep set: it says what each is bound to.
         named[f"scenario {scenario.id}"] = binding_of(scenario, session)
         if traces_regions(config):
-            named[f"trace {scenario.id}"] = session.results.done[trace_task(scenario)].files[
-                TRACE_FILE
-            ]
+            named[f"trace {scenario.id}"] = session.done[trace_task(scenario)].files[TRACE_FILE]
     for model in config.models:
         for number, path in enumerate(model.strip_info):
             named[f"operators {number} of {model.name}"] = sha256_file(session.request.path(path))
@@ -70,9 +68,9 @@ def work(task: Task, session: Session, folder: Path) -> HeaderResult:
 
 def _load_keep_set(session: Session) -> tuple[KeepSet, tuple[str, ...]]:
     keep = read_committed(session.request.loaded, session.services.engine)
-    if session.request.config.trim.operators == "all":
+    if session.config.trim.operators == "all":
         keep = replace(keep, operators=None)
-    known = {scenario.id for scenario in all_scenarios(session.request.config)}
+    known = {scenario.id for scenario in all_scenarios(session.config)}
     warnings = (
         f"the keep set keeps regions for {record.id}, which is not configured any more"
         for record in keep.scenarios
@@ -84,28 +82,27 @@ def _load_keep_set(session: Session) -> tuple[KeepSet, tuple[str, ...]]:
 def _build_from_traces(session: Session) -> tuple[KeepSet, tuple[str, ...]]:
     models = session.services.engine.models
     folder = session.request.loaded.folder
-    named = [(each.name, each.file, each.strip_info) for each in session.request.config.models]
+    named = [(each.name, each.file, each.strip_info) for each in session.config.models]
     needs, warnings = models.gather_needs(named, folder=folder) if models else (None, ())
     traces = [
-        (scenario, _read_trace(scenario, session))
-        for scenario in all_scenarios(session.request.config)
+        (scenario, _read_trace(scenario, session)) for scenario in all_scenarios(session.config)
     ]
     keep = build_keep_set(
         generation=session.services.engine.identity().generation,
         scenarios=tuple(record_of(each, session, trace) for each, trace in traces),
-        operators=needs if session.request.config.trim.operators == "listed" else None,
+        operators=needs if session.config.trim.operators == "listed" else None,
     )
     return keep, warnings
 
 
 def _read_trace(scenario: Scenario, session: Session) -> Trace:
-    if not traces_regions(session.request.config):
+    if not traces_regions(session.config):
         return Trace(regions=(), sha256=hashlib.sha256(b"").hexdigest())
-    path = session.results.done[trace_task(scenario)].file(TRACE_FILE)
+    path = session.done[trace_task(scenario)].file(TRACE_FILE)
     data = read_bytes(path, most_bytes=LARGEST_TRACE, expected="a trace")
     return session.services.marks.traces.parse(data, source=str(path))
 
 
 def files(keep: KeepSet, session: Session) -> dict[str, str]:
-    trim = session.request.config.trim
+    trim = session.config.trim
     return session.services.marks.render_header(keep, layout=trim.layout, crash_ids=trim.crash_ids)

@@ -47,7 +47,7 @@ def inputs(task: Task, session: Session) -> dict[str, str]:
     if is_search:
         return named | applications.digests(scenario, session, PLAIN, "program")
     if scenario.searches:
-        named["algorithm cache"] = session.results.done[search_task(scenario)].files[CACHE_FILE]
+        named["algorithm cache"] = session.done[search_task(scenario)].files[CACHE_FILE]
     return named | applications.digests(scenario, session, PROFILE, "program")
 
 
@@ -103,21 +103,21 @@ def _take_trace(given: DeviceResult, session: Session, folder: Path) -> TraceRes
 
 
 def _search(scenario: Scenario, session: Session, folder: Path) -> SearchResult:
-    program = applications.program(scenario, session.request, session.results.done[PLAIN])
+    program = applications.program(scenario, session.request, session.done[PLAIN])
     spec = make_run_spec(scenario, session, program, cache=None, search=True)
 
     def attempt(lease: Lease) -> tuple[bytes, ProgramRun]:
         return tracing.search(scenario.id, spec, lease, lambda seen: _write_log(folder, seen))
 
     cache, run = run_with_retries(
-        session.services.device(scenario), attempt, say=session.services.console.say
+        session.services.device(scenario), attempt, say=session.console.say
     )
     (folder / CACHE_FILE).write_bytes(cache)
     return SearchResult(time_s=run.wall_s)
 
 
 def _trace(scenario: Scenario, session: Session, folder: Path) -> TraceResult:
-    program = applications.program(scenario, session.request, session.results.done[PROFILE])
+    program = applications.program(scenario, session.request, session.done[PROFILE])
     spec = make_run_spec(scenario, session, program, cache=cache_of(scenario, session))
     traces = session.services.marks.traces
 
@@ -129,9 +129,7 @@ def _trace(scenario: Scenario, session: Session, folder: Path) -> TraceResult:
         (folder / TRACE_FILE).write_bytes(data)
         return _summarize_trace(trace, device, run.wall_s)
 
-    return run_with_retries(
-        session.services.device(scenario), attempt, say=session.services.console.say
-    )
+    return run_with_retries(session.services.device(scenario), attempt, say=session.console.say)
 
 
 def _summarize_trace(trace: Trace, device: DeviceIdentity, time_s: float) -> TraceResult:

@@ -22,7 +22,7 @@ from megtrim.core.chain.graph import (
 )
 from megtrim.core.chain.result_store import StageFolder, content_of
 from megtrim.core.chain.session import Session, TrimRequest, binary
-from megtrim.core.functions import cutter, linker_script, rest
+from megtrim.core.functions import cutter, guards, linker_script, rest
 from megtrim.core.size.byte_tables import leave_symbols
 from megtrim.core.trim.builds import links as linking
 from megtrim.core.trim.builds import size_options, variants
@@ -40,9 +40,9 @@ from megtrim.libs.elf.symbol_table import read_registrations, read_table
 def inputs(task: Task, session: Session) -> dict[str, str]:
     if _is_link(task, session.request):
         links = linking.identities(session.results)
-        base = session.results.done[base_task(session.request.config)]
+        base = session.done[base_task(session.config)]
         return linking.shipped_inputs(session) | {
-            linking.KEEP_SET: session.results.done[FUNCTIONS].files[KEEP_SET_FILE],
+            linking.KEEP_SET: session.done[FUNCTIONS].files[KEEP_SET_FILE],
             linking.BASE: content_of(base),
             **{f"link {name}": sha256 for name, sha256 in links.items()},
         }
@@ -71,18 +71,18 @@ def _is_link(task: Task, request: TrimRequest) -> bool:
 
 def _link(session: Session, folder: Path) -> ReduceResult:
     programs = linking.find_programs(session)
-    base = session.results.done[base_task(session.request.config)]
+    base = session.done[base_task(session.config)]
     built = (
         base.result.build
         if isinstance(base.result, BuildResult)
         else base.result_as(ReduceResult).build
     )
     whole: list[str] = []
-    if trims_plain_build(session.request.config):
+    if trims_plain_build(session.config):
         # The plain build has no build ids: what ships of it as it is, is linked with one.
         whole = sorted({*built.artifacts} - {each.target for each in programs})
-    defers = defers_functions(session.request.config)
-    specify = linking.specify_deferring_link if defers else linking.specify_link
+    defers = defers_functions(session.config)
+    specify = linking.specify_deferring_link if defers else linking.specify_guarded_link
     specs = (
         *(specify(each, session) for each in programs),
         *(LinkSpec(target=each, label=Link.SHIPPED, flags=(WITH_BUILD_ID,)) for each in whole),
@@ -91,13 +91,21 @@ def _link(session: Session, folder: Path) -> ReduceResult:
     for program in programs:
         _prove(program, session, folder)
         _list(program, folder)
-    for program in programs if defers else ():
-        _cut(program.target, folder)
+    guarded = {}
+    for program in programs:
+        if defers:
+            _cut(program.target, folder)
+        elif linking.guards_exports(program.target, session):
+            guarded[program.target] = _guard(program, session, folder)
     linked = [*(each.target for each in programs), *whole]
     return ReduceResult(
         build=replace(built, artifacts=_collect(base, built.artifacts, linked, folder)),
         functions={
-            each.target: FunctionCount(held=len(each.before.functions), dropped=len(each.dropped))
+            each.target: FunctionCount(
+                held=len(each.before.functions),
+                dropped=len(each.dropped),
+                guarded=guarded.get(each.target, 0),
+            )
             for each in programs
         },
     )
@@ -105,7 +113,12 @@ def _link(session: Session, folder: Path) -> ReduceResult:
 
 def _name(session: Session, folder: Path) -> SymbolizingLinkResult:
     programs = linking.find_programs(session)
-    flags = (*size_options.relink_flags(session), *size_options.unfolded_flags(session))
+    # By the build id, a test's process is seen to load it.
+    flags = (
+        *size_options.relink_flags(session),
+        *size_options.unfolded_flags(session),
+        WITH_BUILD_ID,
+    )
     specs = []
     for program in programs:
         spec = replace(
@@ -151,17 +164,25 @@ def _prove(program: RelinkedProgram, session: Session, folder: Path) -> None:
     linker_script.expect_known(program.before, program.kept, source=program.target)
     shipped = folder / linking.locate_unstripped(Link.SHIPPED, program.target)
     after = read_table(shipped)
-    if defers_functions(session.request.config):
+    if defers_functions(session.config):
         place = rest.find_place(shipped.read_bytes(), source=program.target)
         rest.prove(program.before, after, program.dropped, place, source=program.target)
         return
-    base = session.results.done[base_task(session.request.config)]
+    base = session.done[base_task(session.config)]
     kept = program.kept
     registrations = None
     if size_options.inlines_at_link(session):
         # What is inlined while it is linked has no name any more.
         kept = frozenset()
         registrations = read_registrations(binary(base, program.target))
+    added: tuple[str, ...] = ()
+    emptied: Collection[int] = ()
+    if linking.guards_exports(program.target, session):
+        found = linking.find_guards(program, session)
+        guards.expect_safe(program.before, after, found, source=program.target)
+        added = (guards.MISSING,)
+        data = shipped.read_bytes()
+        emptied = guards.find_emptied(data, after, program.dropped, source=program.target)
     linker_script.prove(
         program.before,
         after,
@@ -169,9 +190,24 @@ def _prove(program: RelinkedProgram, session: Session, folder: Path) -> None:
         dropped=program.dropped,
         code=program.code,
         registrations=registrations,
-        numbered=session.request.config.trim.crash_ids,
+        numbered=session.config.trim.crash_ids,
+        added=added,
+        emptied=emptied,
         source=program.target,
     )
+
+
+def _guard(program: RelinkedProgram, session: Session, folder: Path) -> int:
+    """Lead callers to the guards, and return how many there are."""
+    named = folder / linking.locate_unstripped(Link.SHIPPED, program.target)
+    stripped = folder / linking.locate_stripped(Link.SHIPPED, program.target)
+    found = linking.find_guards(program, session)
+    table = read_table(named)
+    for path in (named, stripped):
+        data = path.read_bytes()
+        made = guards.patch(data, table, found, program.dropped, source=program.target)
+        path.write_bytes(made)
+    return len(found)
 
 
 def _cut(name: str, folder: Path) -> None:

@@ -53,7 +53,7 @@ def pack(options: Options, asked: str | None, proofs: Path | None, per_job: int,
     # Functions are recorded again.
     session = replace(session, request=replace(session.request, recorded={}))
     describe(session)
-    config = session.request.config
+    config = session.config
     if asked == "functions" and not trims_functions(config):
         msg = f"{session.request.loaded.path}: trim.level is region, so no functions are recorded"
         raise InputError(msg, hint="add trim: {level: function}")
@@ -65,7 +65,7 @@ def pack(options: Options, asked: str | None, proofs: Path | None, per_job: int,
         if asked == "times"
         else bundling.purpose_of(config, proves=asked is None, functions=asked == "functions")
     )
-    known = read_proofs(proofs, session.services.console)
+    known = read_proofs(proofs, session.console)
     required = bundling.list_required_tasks(config, purpose)
     _, codes = stages.run(with_dependencies(required, session.request.tasks), session)
     # A profile build that a trap needed already explains one on a device, too.
@@ -73,9 +73,7 @@ def pack(options: Options, asked: str | None, proofs: Path | None, per_job: int,
     session = stages.able(session)
     bundle = bundling.pack(session, purpose, known, to)
     if worst_exit_code(codes) != EXIT_PASS:
-        session.services.console.warn(
-            "not all programs could be built: the bundle asks for nothing"
-        )
+        session.console.warn("not all programs could be built: the bundle asks for nothing")
     digest = sha256_file(to / BUNDLE_FILE)
     show(_describe_bundle(bundle))
     outputs = describe_jobs(session, purpose, known, per_job=per_job)
@@ -100,7 +98,7 @@ def describe_jobs(
 ) -> dict[str, str]:
     selection = bundling.select(session, purpose, known)
     runners = bundling.runner_classes(session.request)
-    follows = purpose is JobPurpose.TRACE and trims_functions(session.request.config)
+    follows = purpose is JobPurpose.TRACE and trims_functions(session.config)
     outputs = {"functions": str(follows).lower()}
     for name, on_runners in (("device", True), ("emulated", False)):
         jobs = entries(
@@ -109,7 +107,7 @@ def describe_jobs(
             artifact=_ARTIFACTS[purpose],
             config=session.request.invocation.config,
         )
-        hosted = dict.fromkeys(session.request.config.hosted_classes, HOSTED_RUNNER)
+        hosted = dict.fromkeys(session.config.hosted_classes, HOSTED_RUNNER)
         shown = [each.as_json() | {"runner": hosted.get(each.cpu_class, "")} for each in jobs]
         matrix = {"include": shown}
         outputs[name] = json.dumps(matrix, separators=(",", ":"))

@@ -71,7 +71,7 @@ def _list_others(options: Options) -> tuple[str, ...]:
     known = load_sizes(options.out / FOLDER / SIZES_FILE, shown=SIZES_FILE)
     how_trimmed = replace(options, committed=not known.quick, quick=known.quick)
     session = open_session(how_trimmed)
-    scenarios = all_scenarios(session.request.config)
+    scenarios = all_scenarios(session.config)
     keys = {each.id: find_keys(each, session) for each in scenarios}
     return list_under_other_conditions(keys, known.uses)
 
@@ -124,7 +124,7 @@ def _measure_variants(options: Options) -> Baseline:
     session = open_session(options, commands=True)
     describe(session)
     stages.run(tasks_up_to(Stage.SIZE, session.request.tasks), session)
-    folder = session.results.done.get(SIZE)
+    folder = session.done.get(SIZE)
     if folder is None:
         raise next(
             iter(session.results.failed.values()), InfrastructureFailure("no sizes were measured")

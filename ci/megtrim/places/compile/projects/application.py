@@ -127,7 +127,7 @@ def entries(spec: ApplicationSpec, engine: WorkTree) -> tuple[tuple[str, str], .
 def _library(spec: ApplicationSpec, engine: WorkTree) -> Path:
     file = find(engine.build, spec.library.file)
     if file is None:
-        msg = f"the engine's build left no {spec.library.file}, which {spec.name} links"
+        msg = f"the build left no {spec.library.file}, which {spec.name} links"
         raise ProductFailure(msg, hint="does this engine have a target of that name?")
     return file
 

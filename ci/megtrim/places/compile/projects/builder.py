@@ -26,6 +26,7 @@ from megtrim.places.compile.projects.cmake.compiler_cache import CompilerCache
 from megtrim.places.compile.projects.cmake.driver import Job, WorkTree
 from megtrim.places.compile.projects.link import relink
 from megtrim.places.compile.projects.link.invocation import LinkCommand, LinkEnvironment
+from megtrim.places.compile.projects.linked_files import is_elf
 from megtrim.places.compile.projects.tested import SuiteFolder
 
 Progress = Callable[[int, int, str], None]
@@ -33,6 +34,11 @@ _TESTS = "tests"
 
 
 class Builder:
+    _trusts_times = True
+    """By them it tells whether what it built is still there."""
+    _links_beside = True
+    """What it builds looks for libraries in its own folder."""
+
     def __init__(
         self,
         checkout: Checkout,
@@ -134,9 +140,11 @@ class Builder:
         return SuiteFolder(
             folder=self._find_start(tree),
             file=self._find_built(tree, target),
+            places=(tree.build, tree.source),
             scratch=tree.root / _TESTS,
             processes=self._processes,
-            is_stale=True,
+            is_stale=self._trusts_times,
+            is_joined=self._links_beside,
         )
 
     def _find_start(self, tree: WorkTree) -> Path:
@@ -353,13 +361,6 @@ def _find_artifact(build: Path, target: str) -> Path:
         msg = f"the build in {build} made {target} a link out of it, to {made}"
         raise ProductFailure(msg, hint="name a target that the build makes itself")
     return build / made.relative_to(whole)
-
-
-def is_elf(path: Path) -> bool:
-    if not path.is_file():
-        return False
-    with path.open("rb") as stream:
-        return stream.read(4) == b"\x7fELF"
 
 
 def build_host_program(program: HostProgram, tree: WorkTree, build_env: BuildEnvironment) -> None:

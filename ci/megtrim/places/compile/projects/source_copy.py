@@ -124,4 +124,4 @@ def expect_unchanged(spec: BuildSpec, tree: WorkTree) -> None:
         for name, text in files:
             if (base / name).read_bytes() != text.encode():
                 msg = f"{base / name} changed during the build"
-                raise ProductFailure(msg, hint="does the engine's build write that file itself?")
+                raise ProductFailure(msg, hint="does the build write that file itself?")

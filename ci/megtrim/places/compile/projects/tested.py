@@ -5,8 +5,8 @@ import os
 import shlex
 import shutil
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from megtrim.core.build_spec import REST_SUFFIX
@@ -15,6 +15,7 @@ from megtrim.libs.util.files import guard_write
 from megtrim.libs.util.process import Command, ProcessRunner
 from megtrim.libs.util.value import Value
 from megtrim.places.compile.projects import watcher
+from megtrim.places.compile.projects.linked_files import find_copies, join_libraries
 
 _OURS = ("cmake", "ctest", "ninja")
 _CTEST = "ctest"
@@ -39,6 +40,10 @@ class SuiteRun(Value):
     """A process of it loaded the file that was put in the place of the project's own."""
     trapped: bool
     """Such a process got the signal of a trap."""
+    place: int | None
+    """Offset in the file of the first trap; None: it is not known."""
+    argument: int
+    """What was in the register of the first argument then."""
     said: str
 
     @property
@@ -49,15 +54,41 @@ class SuiteRun(Value):
         return "it did not end in time" if self.timed_out else f"it ended with {self.rc}"
 
 
+class _ReplacedFile(Value):
+    file: Path
+    folder: Path
+    """Where it really is: a test may leave a link in the place of a folder."""
+    aside: Path
+    beside: Path
+    """Where the companion file goes."""
+
+    def put(self, program: Path, rest: Path | None) -> None:
+        # A test may have left a link there.
+        self.beside.unlink(missing_ok=True)
+        shutil.copy2(program, self.file)
+        if rest is not None:
+            shutil.copy2(rest, self.beside)
+
+    def restore(self) -> None:
+        """A file whose folder is no longer there is for the build to make again."""
+        if self.folder.is_dir() and self.file.parent.resolve() == self.folder:
+            self.beside.unlink(missing_ok=True)
+            self.aside.replace(self.file)
+
+
 class SuiteFolder(Value):
     folder: Path
     """Where the commands start."""
     file: Path
     """What the project built, and what is replaced."""
+    places: tuple[Path, ...]
+    """Folders where the build may have copies of it, which are replaced, too."""
     scratch: Path
     processes: ProcessRunner
     is_stale: bool
     """Its build makes the file again, should megtrim be ended while another one is in its place."""
+    is_joined: bool = False
+    """What is built finds libraries in its own folder alone, so they are linked to from there."""
 
     def prepare(self, commands: Sequence[tuple[str, ...]], *, timeout_s: float, log: Path) -> None:
         """Raises ProductFailure for a command that fails."""
@@ -75,6 +106,9 @@ class SuiteFolder(Value):
             if not ended.ok:
                 msg = f"`{shown}` of tests.build fails with {ended.rc}"
                 raise ProductFailure(msg, hint=f"the end of its output is in {log}")
+        if self.is_joined:
+            with guard_write(self.folder):
+                join_libraries(self.folder)
 
     def list_tests(self, commands: Sequence[tuple[str, ...]]) -> tuple[OwnTest, ...]:
         """A call of ctest stands for each of its tests."""
@@ -109,30 +143,50 @@ class SuiteFolder(Value):
 
     @contextmanager
     def put(self, program: Path, *, rest: Path | None) -> Iterator[None]:
-        """Put a trimmed file in the place of the project's own, which comes back at the end."""
-        aside = self.scratch / _ASIDE
-        beside = self.file.with_name(f"{program.name}{REST_SUFFIX}")
+        """Put a trimmed file in the places of the project's own, which come back at the end."""
+        # The linked file is the first to go and the last to come back: should megtrim be ended in
+        # between, the build makes it, and so its copies, again.
         with guard_write(self.file):
             self.scratch.mkdir(parents=True, exist_ok=True)
-            self.file.replace(aside)
-            # A test may have left a link there.
-            beside.unlink(missing_ok=True)
+            files = (self.file, *find_copies(self.file, self.places))
+        replaced: list[_ReplacedFile] = []
         try:
             with guard_write(self.file):
-                shutil.copy2(program, self.file)
-                if self.is_stale:
-                    os.utime(self.file, (0, 0))
-                if rest is not None:
-                    shutil.copy2(rest, beside)
+                for number, file in enumerate(files):
+                    place = self._describe(file, number, program)
+                    file.replace(place.aside)
+                    replaced.append(place)
+                    place.put(program, rest)
+                    if self.is_stale:
+                        os.utime(file, (0, 0))
             yield
         finally:
             with guard_write(self.file):
-                beside.unlink(missing_ok=True)
-                aside.replace(self.file)
+                for place in reversed(replaced):
+                    place.restore()
 
-    def run(self, test: OwnTest, build_id: str, *, timeout_s: float) -> SuiteRun:
-        """``build_id``: of the trimmed file; empty: the project's own is in its place."""
-        env = self._make_places()
+    def _describe(self, file: Path, number: int, program: Path) -> _ReplacedFile:
+        return _ReplacedFile(
+            file=file,
+            folder=file.parent.resolve(),
+            aside=self.scratch / f"{_ASIDE}-{number}",
+            beside=file.with_name(f"{program.name}{REST_SUFFIX}"),
+        )
+
+    def run(
+        self,
+        test: OwnTest,
+        build_id: str,
+        *,
+        timeout_s: float,
+        variables: Mapping[str, str] | None = None,
+    ) -> SuiteRun:
+        """``build_id``: of the trimmed file; empty: nobody watches what is loaded.
+
+        What a test has left that did not pass with the trimmed file is removed: another run of it,
+        or another test, would meet it.
+        """
+        env = {**self._make_places(), **(variables or {})}
         record = self.scratch / _RECORD
         record.unlink(missing_ok=True)
         argv = test.argv
@@ -147,15 +201,37 @@ class SuiteFolder(Value):
             merge_stderr=True,
             tested=True,
         )
+        before = self._list_entries() if build_id else frozenset()
         ended = self.processes.for_builds().run(command)
+        if build_id and not ended.ok:
+            self._remove_new(before)
         seen = _read_record(record) if build_id and not ended.timed_out else {}
         return SuiteRun(
             rc=ended.rc,
             timed_out=ended.timed_out,
             loaded=seen.get("loaded") is True,
             trapped=seen.get("trapped") is True,
+            place=_read_number(seen, "place"),
+            argument=_read_number(seen, "argument") or 0,
             said=ended.stdout,
         )
+
+    def _list_entries(self) -> frozenset[Path]:
+        return frozenset(
+            Path(place, name)
+            for folder in self.places
+            for place, folders, files in os.walk(folder)
+            for name in (*folders, *files)
+        )
+
+    def _remove_new(self, before: frozenset[Path]) -> None:
+        # The longest paths first: a folder is empty when its turn comes.
+        for path in sorted(self._list_entries() - before, reverse=True):
+            with suppress(OSError):
+                if path.is_dir() and not path.is_symlink():
+                    path.rmdir()
+                else:
+                    path.unlink()
 
     def _resolve(self, words: tuple[str, ...]) -> tuple[str, ...]:
         name, *others = words
@@ -168,6 +244,11 @@ class SuiteFolder(Value):
         with guard_write(home):
             home.mkdir(parents=True, exist_ok=True)
         return {"HOME": str(home), "TMPDIR": str(home)}
+
+
+def _read_number(seen: Mapping[str, object], name: str) -> int | None:
+    number = seen.get(name)
+    return number if isinstance(number, int) else None
 
 
 def _read_record(record: Path) -> dict[str, object]:

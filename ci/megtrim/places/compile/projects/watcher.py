@@ -1,8 +1,9 @@
 """Runs a command, and notes whether one of its processes loads the file with a build id.
 
-Started as ``python -I -S watcher.py RECORD BUILD_ID PROGRAM ARGUMENT...``. It traces the command
-and all that it starts, and reads the maps of each process when it begins, when a signal reaches it
-and when it ends. It exits as the command does.
+It also notes where in that file the first trap was, and what was in the register of the first
+argument. Started as ``python -I -S watcher.py RECORD BUILD_ID PROGRAM ARGUMENT...``. It traces the
+command and all that it starts, and reads the maps of each process when it begins, when a signal
+reaches it and when it ends. It exits as the command does.
 """
 
 import ctypes
@@ -22,6 +23,12 @@ _VFORK = 2
 _CLONE = 3
 _EXEC = 4
 _EXIT = 6
+_GET_REGISTERS = 0x4204
+_GENERAL = 1
+"""What the kernel calls the set of general registers."""
+_MOST_REGISTERS = 64
+_PLACE_AND_ARGUMENT = {"x86_64": (16, 14), "aarch64": (32, 0)}
+"""Where the set has the address of the trap, and the first argument: rip and rdi, pc and x0."""
 _ENDS_WITH_US = 1 << 20
 _ALL_CHILDREN = 0x40000000
 _CANNOT = 127
@@ -32,10 +39,16 @@ _LOOKED_AT = (*_TRAPS, signal.SIGSEGV, signal.SIGABRT)
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
+class _Buffer(ctypes.Structure):
+    _fields_ = (("start", ctypes.c_void_p), ("size", ctypes.c_size_t))
+
+
 class LoadWatcher:
     def __init__(self, build_id: str) -> None:
         self.loaded = False
         self.trapped = False
+        self.place: int | None = None
+        self.argument = 0
         self._note = _NOTE + bytes.fromhex(build_id)
         self._known: dict[str, bool] = {}
         self._seen: set[int] = set()
@@ -68,18 +81,25 @@ class LoadWatcher:
             return 0
         if is_new and number == signal.SIGSTOP:
             return 0
-        if number in _LOOKED_AT:
-            holds = self._read_maps(process)
-            self.trapped |= holds and number in _TRAPS
+        if number in _LOOKED_AT and self._read_maps(process) and number in _TRAPS:
+            if not self.trapped:
+                self._note_place(process)
+            self.trapped = True
         return number
 
+    def _note_place(self, process: int) -> None:
+        numbers = _PLACE_AND_ARGUMENT.get(os.uname().machine)
+        registers = _read_registers(process)
+        if numbers is None or not registers:
+            return
+        address = registers[numbers[0]]
+        for start, end, offset, file in _list_maps(process):
+            if start <= address < end and self._is_it(file):
+                self.place = address - start + offset
+                self.argument = registers[numbers[1]]
+
     def _read_maps(self, process: int) -> bool:
-        try:
-            lines = Path(f"/proc/{process}/maps").read_text(errors="surrogateescape").splitlines()
-        except OSError:
-            return False
-        files = {line.split(maxsplit=5)[5] for line in lines if "/" in line}
-        found = any(self._is_it(file) for file in files)
+        found = any(self._is_it(file) for *_, file in _list_maps(process))
         self.loaded |= found
         return found
 
@@ -91,12 +111,34 @@ class LoadWatcher:
         return self._known[file]
 
 
+def _list_maps(process: int) -> list[tuple[int, int, int, str]]:
+    """Return where each file is: first address, end, offset in the file, path."""
+    try:
+        lines = Path(f"/proc/{process}/maps").read_text(errors="surrogateescape").splitlines()
+    except OSError:
+        return []
+    found = []
+    for line in lines:
+        if "/" in line:
+            addresses, _, offset, _, _, file = line.split(maxsplit=5)
+            start, end = addresses.split("-")
+            found.append((int(start, 16), int(end, 16), int(offset, 16), file))
+    return found
+
+
 def _holds(file: str, note: bytes) -> bool:
     with (
         Path(file).open("rb") as stream,
         mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ) as content,
     ):
         return content.find(note) >= 0
+
+
+def _read_registers(process: int) -> list[int]:
+    registers = (ctypes.c_uint64 * _MOST_REGISTERS)()
+    buffer = _Buffer(ctypes.addressof(registers), ctypes.sizeof(registers))
+    failed = _libc.ptrace(_GET_REGISTERS, process, _GENERAL, ctypes.byref(buffer))
+    return [] if failed else list(registers)
 
 
 def _ptrace(request: int, process: int, value: int) -> None:
@@ -116,7 +158,12 @@ def main(argv: list[str]) -> int:
         os._exit(_CANNOT)
     watcher = LoadWatcher(build_id)
     code = watcher.watch(child)
-    seen = {"loaded": watcher.loaded, "trapped": watcher.trapped}
+    seen = {
+        "loaded": watcher.loaded,
+        "trapped": watcher.trapped,
+        "place": watcher.place,
+        "argument": watcher.argument,
+    }
     Path(record).write_text(json.dumps(seen), encoding="utf-8")
     return code if code >= 0 else 128 - code
 

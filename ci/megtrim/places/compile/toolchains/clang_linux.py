@@ -1,7 +1,7 @@
 """``clang-linux-arm64`` and ``clang-linux-armhf``: Debian's clang and lld, dynamic glibc.
 
 The libraries are Debian's cross libraries. Clang 14 is tried first: newer ones reject the
-flatbuffers that MegEngine bundles (seen with 19).
+flatbuffers that an engine bundles (seen with 19).
 """
 
 import re

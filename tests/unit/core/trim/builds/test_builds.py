@@ -63,7 +63,7 @@ def test_what_enters_a_build_is_named(tmp_path: Path) -> None:
     session = made(tmp_path, "{level: region}")
     named = variants.region_inputs(session)
 
-    assert named["header midout.h"] == session.results.done[HEADER].files["include/midout.h"]
+    assert named["header midout.h"] == session.done[HEADER].files["include/midout.h"]
     assert named["engine"] == session.services.engine.identity().digest
     assert named["targets"] == "load_and_run"
     assert "CMAKE_BUILD_TYPE=Release" in named["options"]
@@ -72,7 +72,7 @@ def test_what_enters_a_build_is_named(tmp_path: Path) -> None:
     }
     assert variants.header_files(session.results) == HEADERS
     # Options of the team come last.
-    config = session.request.config
+    config = session.config
     engine = config.engine.model_copy(update={"cmake": {"CMAKE_BUILD_TYPE": "Debug"}})
     loaded = replace(session.request.loaded, config=config.model_copy(update={"engine": engine}))
     for variant, files in ((Variant.PLAIN, {}), (Variant.REDUCED, HEADERS)):
@@ -214,7 +214,7 @@ def session(tmp_path: Path, processes: ProcessRunner) -> Session:
 
 
 def layout(session: Session, name: str) -> Session:
-    config = session.request.config
+    config = session.config
     trim = config.trim.model_copy(update={"layout": name})
     loaded = replace(session.request.loaded, config=config.model_copy(update={"trim": trim}))
     return changed(session, loaded=loaded)

@@ -586,7 +586,7 @@ TOOLCHAIN: tuple[Fact, ...] = tuple(_tool(name, value) for name, value in _TOOLC
 
 def _link(program: str, rest: str, where: tuple[str, ...]) -> Fact:
     def change(world: World) -> World:
-        links = world.session.results.done["functions/linked"].result_as(UnfoldedLinksResult).links
+        links = world.session.done["functions/linked"].result_as(UnfoldedLinksResult).links
         return world.found("functions/linked", links={**links, program: "another"})
 
     return having(

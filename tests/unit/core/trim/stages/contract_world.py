@@ -165,7 +165,7 @@ class World:
     tasks: tuple[Task, ...] = field(init=False)
 
     def __post_init__(self) -> None:
-        config = self.session.request.config
+        config = self.session.config
         now = self.session
         planned = (
             perf_tasks(config)
@@ -188,7 +188,7 @@ class World:
 
     def having(self, **changes: Any) -> World:
         fields: dict[str, Any] = {
-            "done": self.session.results.done,
+            "done": self.session.done,
             "failed": self.session.results.failed,
         } | changes
         made = replace(self, session=changed(self.session, **fields))
@@ -199,7 +199,7 @@ class World:
         return made
 
     def configured(self, path: str, value: Any) -> World:
-        config = _changed(self.session.request.config, path.split("."), value)
+        config = _changed(self.session.config, path.split("."), value)
         loaded = self.session.request.loaded
         document = replace(loaded.document, sha256="another")
         loaded = replace(loaded, config=config, document=document)
@@ -221,11 +221,11 @@ class World:
         return self.having(engine=StandIn(engine.real, **(engine.facts | facts)))
 
     def found(self, task: str, **facts: Any) -> World:
-        folder = self.session.results.done[task]
+        folder = self.session.done[task]
         return self._with(task, replace(folder, result=replace(folder.result, **facts)))
 
     def left(self, task: str, file: str) -> World:
-        folder = self.session.results.done[task]
+        folder = self.session.done[task]
         if not (folder.path / file).exists():
             return self._with(task, replace(folder, files={**folder.files, file: "f" * 64}))
         path = folder.path.with_name(f"another-{file.replace('/', '-')}")
@@ -235,14 +235,14 @@ class World:
 
     def made_again(self, task: str) -> World:
         """Return it with the same found again: in a folder of another key, and as a log reports."""
-        folder = self.session.results.done[task]
+        folder = self.session.done[task]
         result = results.measured_again(folder.result)
         logs = {name: "f" * 64 for name in folder.files if name.endswith(".log")}
         files = {**folder.files, **logs}
         return self._with(task, replace(folder, key="another", result=result, files=files))
 
     def _with(self, task: str, folder: StageFolder) -> World:
-        return self.having(done={**self.session.results.done, task: folder})
+        return self.having(done={**self.session.done, task: folder})
 
     def labels(self) -> dict[str, dict[str, str]]:
         with ExitStack() as patched:
@@ -261,7 +261,7 @@ def worlds(folder: Path) -> Iterator[World]:
 
 
 def fill(world: World) -> None:
-    done = world.session.results.done
+    done = world.session.done
     for task in world.tasks:
         if task.id not in done and task.id not in world.session.results.failed:
             done[task.id] = _folder(task, world.session.services.store.root / "made")

@@ -25,6 +25,7 @@ from megtrim.core.proof.results import (
     DeferredCalls,
     FailedTest,
     SuiteResult,
+    TrappedTest,
     VerificationOutcome,
     VerifyResult,
 )
@@ -37,9 +38,11 @@ from megtrim.core.trim.results import (
     FunctionCount,
     FunctionsKeepSetResult,
     HeaderResult,
+    ReachedTest,
     RecordResult,
     ReduceResult,
     SearchResult,
+    SuiteRecordResult,
     SymbolizingLinkResult,
     TraceResult,
     UnfoldedLinksResult,
@@ -114,6 +117,10 @@ SAMPLES: Mapping[type[StageResult], StageResult] = {
             }
         ),
         RecordResult(functions=487, time_s=1.5),
+        SuiteRecordResult(
+            tests=9,
+            reached=(ReachedTest(id="area@tests", name="area", file="reached/area@tests.txt"),),
+        ),
         FunctionsKeepSetResult(functions=487),
         VerifyResult(
             scenario="m/s@any",
@@ -134,7 +141,7 @@ SAMPLES: Mapping[type[StageResult], StageResult] = {
             tests=9,
             passing=8,
             counted=5,
-            trapped=2,
+            traps=(TrappedTest(name="area", function="circle"),),
             unloaded=("other",),
             failed=(FailedTest(name="area", how="it ended with 1", whole=True, said="9 != 8"),),
             deferring=True,

@@ -75,7 +75,7 @@ def changed(session: Session, **changes: Any) -> Session:
 
 
 def only_scenario(session: Session) -> Scenario:
-    [scenario] = all_scenarios(session.request.config)
+    [scenario] = all_scenarios(session.config)
     return scenario
 
 
@@ -132,7 +132,7 @@ def open_committed(tmp_path: Path, processes: ProcessRunner) -> tuple[Session, i
 
 
 def commit(session: Session, keep: KeepSet) -> Path:
-    path = session.request.path(session.request.config.keep_set)
+    path = session.request.path(session.config.keep_set)
     write_committed(path, keep)
     return path
 

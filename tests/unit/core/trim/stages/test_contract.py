@@ -99,7 +99,7 @@ class Contract:
 
     def _left(self) -> Iterator[Seen]:
         for name, world in self.worlds.items():
-            for task, folder in world.session.results.done.items():
+            for task, folder in world.session.done.items():
                 for field, value in found_facts(folder.result):
                     after = world.found(task, **{field: value})
                     file = FOUND.format(field)
@@ -142,7 +142,7 @@ def test_exactly_what_depends_on_a_result_has_another_key(contract: Contract) ->
 
 def test_what_is_measured_is_in_no_key(contract: Contract) -> None:
     for name, world in contract.worlds.items():
-        for task in world.session.results.done:
+        for task in world.session.done:
             assert world.made_again(task).labels() == contract.labels[name], (name, task)
 
 

@@ -63,7 +63,7 @@ def describe(cpu_class: str, shard: str, artifact: str) -> dict[str, str]:
 
 
 def without(session: Session, task: str) -> Session:
-    del session.results.done[task]
+    del session.done[task]
     return session
 
 

@@ -75,7 +75,7 @@ def test_an_application_is_shown_of_the_engine(tree: WorkTree) -> None:
     assert other["MEGTRIM_ENGINE_LINK_OPTIONS"] == "-flto=full"
     with pytest.raises(ProductFailure) as caught:
         entries(make_spec(file="libother.a"), tree)
-    assert caught.value.message == "the engine's build left no libother.a, which classify links"
+    assert caught.value.message == "the build left no libother.a, which classify links"
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from megtrim.core.build_spec import Linkage, Variant
-from megtrim.engines.load_and_run.dialects import LITE, SDK, Dialect
+from megtrim.engines.load_and_run.dialects import LITE, SDK
 from megtrim.engines.megengine.engine import (
     SCRIPT,
     MegEngine,
@@ -21,6 +21,7 @@ from megtrim.engines.megengine.engine import (
     script_for,
 )
 from megtrim.engines.sample import SampleEngine, find_embedded_source
+from megtrim.libs.programs.flags import Dialect
 from megtrim.libs.util.errors import InputError
 from megtrim.libs.util.process import ProcessRunner
 from megtrim.places.compile.projects import checkout

@@ -36,6 +36,7 @@ _CMAKES_OWN = re.compile(
 
 _CACHE = "CMakeCache.txt"
 _FOUND_PROGRAM = re.compile(r"^\w+:FILEPATH=(/.+)$", re.MULTILINE | re.ASCII)
+_PROGRAMS = "found-programs.txt"
 _CHECKS = "CMakeFiles"
 _CHECKS_LOG = f"{_CHECKS}/CMakeConfigureLog.yaml"
 _BUILT = "built.json"
@@ -75,7 +76,7 @@ class Job(Value):
     log: Path
     jobs: int
     env: Mapping[str, str]
-    what: str = "the engine"
+    what: str = "the source"
     places: Mapping[str, str] = field(default_factory=dict)
     """Options that CMake must use, and what a message about each begins with."""
 
@@ -137,15 +138,25 @@ def drop_stale_tree(
 
 
 def _lost_a_program(tree: WorkTree) -> bool:
-    """Tell whether CMake found a program or file that is gone since, such as a Python of a virtual
+    """Tell whether a program or file that CMake found is gone since, such as a Python of a virtual
     environment that was removed. Files of the tree itself may be made again.
     """
     try:
-        cache = load_text(tree.build / _CACHE)
+        found = load_text(tree.build / _PROGRAMS)
     except (OSError, ValueError):
         return False
-    found = (Path(path) for path in _FOUND_PROGRAM.findall(cache))
-    return any(not path.is_relative_to(tree.root) and not path.exists() for path in found)
+    paths = (Path(path) for path in found.splitlines())
+    return any(not path.is_relative_to(tree.root) and not path.exists() for path in paths)
+
+
+def _note_programs(build: Path) -> None:
+    """Record which paths of CMake's cache exist: others are defaults that were never there."""
+    try:
+        cache = load_text(build / _CACHE)
+    except (OSError, ValueError):
+        return
+    paths = sorted(path for path in _FOUND_PROGRAM.findall(cache) if Path(path).exists())
+    write_atomically(build / _PROGRAMS, "\n".join(paths))
 
 
 def is_started(tree: WorkTree) -> bool:
@@ -188,12 +199,13 @@ def run_script(
     output = _Output(job, progress)
     with _sound_checks(job):
         outcome = _run_logged(argv, replace(job, env=env), processes, BUILD_TIMEOUT_S, output)
+    _note_programs(job.build)
     output.expect_used()
     _expect(outcome, job, "does not build")
 
 
 def run(job: Job, processes: ProcessRunner, progress: Callable[[int, int, str], None]) -> None:
-    """Raises ProductFailure if the engine does not compile."""
+    """Raises ProductFailure if the source does not compile."""
     configure = (
         processes.build_tool("cmake"),
         "-G",
@@ -210,6 +222,7 @@ def run(job: Job, processes: ProcessRunner, progress: Callable[[int, int, str], 
     output = _Output(job, progress)
     with _sound_checks(job):
         outcome = _run_logged(configure, job, processes, CONFIGURE_TIMEOUT_S, output)
+    _note_programs(job.build)
     output.expect_used()
     _expect(outcome, job, "does not configure")
     progress(0, 0, f"compiling {job.what}")

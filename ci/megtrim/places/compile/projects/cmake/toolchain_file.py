@@ -180,7 +180,7 @@ def option_name(cmake_lists: str, *, root: str) -> str:
     project = _PROJECT.search(cmake_lists)
     if project is None:
         msg = f"{root}/{LISTS} has no project() with a plain name, which source options need"
-        raise InputError(msg, hint="is it the engine's own top folder?")
+        raise InputError(msg, hint="is it the top folder of the source?")
     return f"CMAKE_PROJECT_{project[1]}_INCLUDE"
 
 

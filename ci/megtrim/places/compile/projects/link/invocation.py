@@ -240,7 +240,7 @@ def _commands(words: Sequence[str]) -> Iterator[list[str]]:
 
 
 def _manages_files(command: Sequence[str]) -> bool:
-    """MegEngine's shared library is linked so, and then linked to from a folder of Python files."""
+    """A shared library may be linked so, and then linked to from a folder of Python files."""
     match command:
         case ["cd", _]:
             return True

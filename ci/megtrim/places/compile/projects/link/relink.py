@@ -114,7 +114,7 @@ def read_command(built: Path, link_env: LinkEnvironment) -> LinkCommand:
     lines = [each for each in output.splitlines() if not each.startswith("ninja: ")]
     if not lines:
         msg = f"Ninja has no command that makes {name}"
-        raise InputError(msg, hint="functions are trimmed in targets that the engine's build links")
+        raise InputError(msg, hint="functions are trimmed in targets that the build links")
     text = lines[-1]
     if _RESPONSE_FILE.search(text):
         # Ninja deletes the response file after the command, but knows its content.

@@ -13,14 +13,16 @@ from megtrim.libs.util.files import guard_write
 from megtrim.libs.util.process import Command, ProcessRunner
 from megtrim.places.compile.projects import source_copy
 from megtrim.places.compile.projects.application import ApplicationSpec
-from megtrim.places.compile.projects.builder import Builder, Progress, guard_tree, is_elf
+from megtrim.places.compile.projects.builder import Builder, Progress, guard_tree
 from megtrim.places.compile.projects.checkout import Checkout, digest_of
 from megtrim.places.compile.projects.cmake import driver
 from megtrim.places.compile.projects.cmake.driver import WorkTree
 from megtrim.places.compile.projects.link.invocation import LinkCommand, LinkEnvironment
+from megtrim.places.compile.projects.linked_files import is_elf
 from megtrim.places.compile.projects.recorded import inputs, links
 from megtrim.places.compile.projects.recorded.calls import RecordedCall, Role
 from megtrim.places.compile.projects.recorded.links import RecordedLink
+from megtrim.places.compile.projects.recorded.wrapper import WITHIN
 from megtrim.places.compile.projects.recorded.wrappers import SECTIONS, Wrappers
 
 _HOME = "home"
@@ -86,6 +88,8 @@ class RecordedBuilder(Builder):
     """
 
     runs_commands = True
+    _trusts_times = False
+    _links_beside = False
 
     def _make(
         self,
@@ -186,7 +190,8 @@ class RecordedBuilder(Builder):
             build=Path(link.cwd),
             scratch=tree.root / "links" / label / link.name,
             log=log,
-            env={},
+            # Its words may name the folder of the wrappers; this call is not the build's.
+            env={WITHIN: "1"},
         )
 
     def _is_up_to_date(
@@ -255,9 +260,13 @@ def expect_untouched(checkout: Checkout) -> None:
 
 
 def expect_inside(link: RecordedLink, tree: WorkTree) -> None:
-    """Raise unless the linked file, and the folder it was linked in, are in the copy."""
+    """Raise unless the linked file, and the folder it was linked in, are in the copy.
+
+    Bazel builds in its home, which each build finds empty, as it finds the copy anew.
+    """
+    own = (tree.source.resolve(), (tree.root / _HOME).resolve())
     for place in (link.output, link.cwd):
-        if not Path(place).resolve().is_relative_to(tree.source.resolve()):
+        if not any(Path(place).resolve().is_relative_to(folder) for folder in own):
             msg = f"the build links {link.name} in {place}, outside of the copy that it starts in"
             raise InputError(msg, hint="let it write to the folder that it starts in")
     if not is_elf(Path(link.output)):

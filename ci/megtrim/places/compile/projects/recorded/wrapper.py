@@ -18,17 +18,15 @@ _MOST_DEPTH = 8
 _MOST_BYTES = 16 * 1024 * 1024
 _CANNOT = 127
 """As a shell exits for a program that it cannot start."""
+WITHIN = "MEGTRIM_WITHIN_TOOL"
+"""Set for what a tool starts: a build may name the folder of the wrappers to its compiler (-B)."""
 
 
 def main(argv: list[str]) -> int:
     record, role, flags, program, *given = argv
     try:
-        texts = _read_response_files(given)
-        if role == "compiler":
-            given = _with_flags(given, texts, *json.loads(flags))
-        elif role == "archiver":
-            given = _make_whole(given)
-        _note(record, role, program, given, texts)
+        if WITHIN not in os.environ:
+            given = _record(record, role, flags, program, given)
     except OSError as error:
         sys.stderr.write(f"the call of {program} cannot be recorded: {error}\n")
         return _CANNOT
@@ -37,11 +35,23 @@ def main(argv: list[str]) -> int:
     folders = os.environ.get("PATH", os.defpath).split(os.pathsep)
     others = [each for each in folders if Path(each).parent != own]
     os.environ["PATH"] = os.pathsep.join(others)
+    os.environ[WITHIN] = "1"
     try:
         os.execv(program, [program, *given])
     except OSError as error:
         sys.stderr.write(f"{program} cannot be started: {error.strerror}\n")
     return _CANNOT
+
+
+def _record(record: str, role: str, flags: str, program: str, given: list[str]) -> list[str]:
+    """Return the arguments that the tool gets."""
+    texts = _read_response_files(given)
+    if role == "compiler":
+        given = _with_flags(given, texts, *json.loads(flags))
+    elif role == "archiver":
+        given = _make_whole(given)
+    _note(record, role, program, given, texts)
+    return given
 
 
 def _read_response_files(given: list[str]) -> dict[str, str]:

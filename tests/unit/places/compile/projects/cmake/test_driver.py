@@ -1,4 +1,5 @@
 import os
+import shutil
 import sys
 from collections.abc import Callable
 from contextlib import nullcontext
@@ -165,25 +166,35 @@ def fake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Path]
 @pytest.mark.parametrize(
     ("entry", "image", "remains"),
     [
-        ("PYTHON_EXECUTABLE:FILEPATH={here}/venv/bin/python3", "", False),
-        ("PYTHON_EXECUTABLE:FILEPATH={here}/venv/bin/python3", "sha256:0", True),  # inside it
+        ("PYTHON_EXECUTABLE:FILEPATH={here}/venv/python3", "", False),
+        ("PYTHON_EXECUTABLE:FILEPATH={here}/venv/python3", "sha256:0", True),  # inside it
         ("PYTHON_EXECUTABLE:FILEPATH={here}/python3", "", True),
         ("PYTHON_EXECUTABLE:FILEPATH=PYTHON_EXECUTABLE-NOTFOUND", "", True),
+        ("DEFAULT:FILEPATH={here}/never-existed", "", True),
         ("TOOL:FILEPATH={here}/tree/build/made-later", "", True),
-        ("PREFIX:PATH={here}/gone", "", True),
+        ("PREFIX:PATH={here}/venv", "", True),
     ],
 )
 def test_a_tree_goes_with_a_program_that_it_used(
-    tmp_path: Path, entry: str, image: str, remains: bool
+    processes: ProcessRunner,
+    job: Job,
+    tmp_path: Path,
+    fake: Callable[..., Path],
+    entry: str,
+    image: str,
+    remains: bool,
 ) -> None:
-    write(tmp_path, {"python3": ""})
+    write(tmp_path, {"python3": "", "venv/python3": ""})
+    fake()
     tree = WorkTree(root=tmp_path / "tree")
-    tree.build.mkdir(parents=True)
+    job = replace(job, build=tree.build)
     toolchain = replace(TOOLCHAIN, image=image)
     driver.drop_stale_tree(tree, toolchain, ())
-    tree.build.mkdir()
     cache = f"//A comment\n{entry.format(here=tmp_path)}\n"
-    (tree.build / "CMakeCache.txt").write_text(cache, encoding="utf-8")
+    write(job.build, {"CMakeCache.txt": cache, "made-later": ""})
+    driver.run(job, processes, lambda *_: None)
+    shutil.rmtree(tmp_path / "venv")
+    (job.build / "made-later").unlink()
 
     driver.drop_stale_tree(tree, toolchain, ())
 
@@ -254,7 +265,7 @@ def test_an_option_that_cmake_does_not_use(
     assert configured.endswith(" -UMGE_X -DMGE_X=1 -DCMAKE_Y=2")
     assert len(built) == passes
     if caught is not None:
-        problem = "the engine does not use this CMake option"
+        problem = "the source does not use this CMake option"
         assert caught.value.message == f"{PLACES[name]}: {problem}"
         assert caught.value.hint == f"`cmake -N -LA {job.build}` lists its options"
 
@@ -268,7 +279,7 @@ def test_a_script_ends_at_an_option_that_cmake_does_not_use(
     write(job.source, {"build.sh": text})
     script = BuildScript(path="build.sh", arguments=(), build="b", why="it is its own")
 
-    with pytest.raises(InputError, match=r"engine\.cmake\.MGE_X: the engine does not use"):
+    with pytest.raises(InputError, match=r"engine\.cmake\.MGE_X: the source does not use"):
         driver.run_script(script, replace(job, places=PLACES), processes, lambda *_: None)
     assert not (tmp_path / "built").exists()
 
@@ -276,12 +287,12 @@ def test_a_script_ends_at_an_option_that_cmake_does_not_use(
 @pytest.mark.parametrize(
     ("script", "error", "message"),
     [
-        ("", ProductFailure, "the engine does not configure:"),
+        ("", ProductFailure, "the source does not configure:"),
         (
             "echo 'FAILED: a.o'; echo 'c++ a.cpp'; echo 'a.cpp:1:1: error: no'; exit 1",
             ProductFailure,
             (
-                "the engine does not compile:\na.cpp:1:1: error: no\n"
+                "the source does not compile:\na.cpp:1:1: error: no\n"
                 "FAILED: a.o\nc++ a.cpp\na.cpp:1:1: error: no"
             ),
         ),
@@ -362,7 +373,7 @@ def test_a_check_that_the_machine_ended_is_no_answer(
 
     assert len(calls.read_text(encoding="utf-8").splitlines()) == (1 if ended else 2)
     left = sorted(each.name for each in job.build.iterdir())
-    assert left == ([] if ended else ["CMakeCache.txt", "CMakeFiles"])
+    assert left == ([] if ended else ["CMakeCache.txt", "CMakeFiles", "found-programs.txt"])
     if caught is not None:
         assert caught.value.message.startswith("a check of cmake's stopped: ")
         assert ended in caught.value.message

@@ -1,4 +1,4 @@
-"""What an experiment is: steps of ``load_and_run`` whose last one is measured.
+"""What an experiment is: steps of an engine's own program, whose last one is measured.
 
 Flags have ``_`` for ``-``; :mod:`megtrim.times.experiments.commands` spells them for an engine.
 Pure.
@@ -8,7 +8,7 @@ import re
 from enum import StrEnum
 
 from megtrim.core.timing.spec import TimeStage
-from megtrim.engines.load_and_run.arguments import Flag
+from megtrim.libs.programs.flags import Flag
 from megtrim.libs.programs.parity import Tolerance
 from megtrim.libs.util.value import Value
 
@@ -79,6 +79,11 @@ class ExperimentNeeds(Value):
     data_types: tuple[DataType, ...] = ()
 
 
+class Effects(Value):
+    slower: tuple[TimeStage, ...] = ()
+    faster: tuple[TimeStage, ...] = ()
+
+
 class Experiment(Value):
     name: str
     """Stable: histories and configurations use it."""
@@ -89,6 +94,8 @@ class Experiment(Value):
     tolerance: Tolerance = REORDERED
     slower: tuple[TimeStage, ...] = ()
     faster: tuple[TimeStage, ...] = (TimeStage.INFERENCE,)
+    on_int8: Effects | None = None
+    """Where the document has figures of an int8 model, and they point another way."""
 
     def __post_init__(self) -> None:
         if not _NAME.fullmatch(self.name):
@@ -117,8 +124,8 @@ class Experiment(Value):
         return self.measured.searches
 
     @property
-    def changes(self) -> tuple[TimeStage, ...]:
-        return tuple(each for each in TimeStage if each in (*self.slower, *self.faster))
+    def effects(self) -> Effects:
+        return Effects(slower=self.slower, faster=self.faster)
 
     @property
     def makes(self) -> tuple[str, ...]:

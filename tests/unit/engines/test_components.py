@@ -1,6 +1,7 @@
 import pytest
 
-from megtrim.libs.elf.components import OTHER, find_component, is_component
+from megtrim.engines.components import find_component, is_component
+from megtrim.libs.elf.components import OTHER
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from pathlib import PurePath
 
 from megtrim.core.config.config_id import DEFAULT_CONFIG, NAME_PATTERN
+from megtrim.core.config.model import DEFAULT_TARGET
 from megtrim.libs.util.errors import InputError
 from megtrim.libs.util.value import Value
 
@@ -19,23 +20,6 @@ _HEAD = """\
 # megtrim.yaml: what to trim, for which models, and what the result must satisfy.
 # Paths are relative to this file. A line such as "#jobs: 4" shows a key that you may leave out.
 version: 1
-"""
-
-_SAMPLE = """
-# The small engine that comes with megtrim: it builds in seconds and shows the whole chain.
-engine:
-  kind: sample
-{source}"""
-
-_MEGENGINE = """
-# The checkout, with its submodules. megtrim only reads it, and builds in a copy.
-# On the command line, `--engine PATH` names another checkout.
-engine:
-  kind: megengine
-  source: {source}
-  # The program that is trimmed and run, and CMake options beyond megtrim's own.
-  #target: load_and_run
-  #cmake: {{MGE_WITH_TEST: false}}
 """
 
 _PLACE = """
@@ -70,8 +54,8 @@ keep_set: {keep_set}
 
 # Limits for stripped files. Set them once you have seen the first sizes.
 #budgets:
-#- {{artifact: load_and_run, max: 3 MiB, growth: 16 KiB}}
-#- {{artifact: load_and_run, section: .text, max: 2 MiB, owner: runtime team}}
+#- {{artifact: {target}, max: 3 MiB, growth: 16 KiB}}
+#- {{artifact: {target}, section: .text, max: 2 MiB, owner: runtime team}}
 
 # How many more instructions than the baseline each scenario may execute, and how much more memory
 # it may use. A limit that cannot be checked fails; with `inconclusive: warn` it warns instead.
@@ -83,7 +67,7 @@ keep_set: {keep_set}
 
 # Permission to exceed a budget, with a reason and a last day.
 #waivers:
-#- {{budget: load_and_run, bytes: 64 KiB, reason: new model, owner: you, expires: 2099-12-31}}
+#- {{budget: {target}, bytes: 64 KiB, reason: new model, owner: you, expires: 2099-12-31}}
 """
 
 MODELS = "megtrim/models"
@@ -171,21 +155,24 @@ class StarterModel(Value):
 
 
 def starter(
-    kind: str,
+    engine: str,
     *,
     source: str = "",
     toolchain: str = "auto",
     models: str = f"{MODELS}/*.yaml",
     keep_set: str = KEEP_SET,
 ) -> str:
-    """Return the text of a megtrim.yaml; without ``source``, for megtrim's own engine."""
+    """Return the text of a megtrim.yaml.
+
+    ``engine``: text of its section ``engine``, with a place for the ``source``; without one, the
+    engine comes with megtrim.
+    """
     place = _PLACE.format(toolchain=toolchain)
-    tail = _TAIL.format(models=_quote_scalar(models), keep_set=_quote_scalar(keep_set))
-    if kind == "megengine":
-        engine = _MEGENGINE.format(source=_quote_scalar(source))
-    else:
-        engine = _SAMPLE.format(source=f"  source: {_quote_scalar(source)}\n" if source else "")
-    return f"{_name_schema('megtrim')}{_HEAD}{engine}{place}{tail}"
+    tail = _TAIL.format(
+        models=_quote_scalar(models), keep_set=_quote_scalar(keep_set), target=DEFAULT_TARGET
+    )
+    named = engine.format(source=f"  source: {_quote_scalar(source)}\n" if source else "")
+    return f"{_name_schema('megtrim')}{_HEAD}{named}{place}{tail}"
 
 
 def name_keep_set(config: PurePath) -> str:

@@ -8,9 +8,10 @@ import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from megtrim.core.cli.session.templates import StarterModel, model_files, starter
 from megtrim.core.config.document import parse_document
 from megtrim.core.config.load import LoadedConfig, load_config
-from megtrim.core.config.templates import StarterModel, model_files, starter
+from megtrim.core.project import find_kind
 from megtrim.hosting.caller_texts import (
     FORKS,
     NIGHT,
@@ -162,7 +163,7 @@ MODEL = StarterModel(file="m.mge", strip_info="m.json", inputs=(("h2d[0]", "in p
 
 
 def _texts(kind: Kind, toolchain: str = "auto") -> dict[str, str]:
-    main = starter(kind, source=SOURCES[kind], toolchain=toolchain)
+    main = starter(find_kind(kind).starter, source=SOURCES[kind], toolchain=toolchain)
     return {"megtrim.yaml": main, **model_files([MODEL])}
 
 
@@ -229,7 +230,7 @@ def test_a_path_that_yaml_cannot_hold_is_refused() -> None:
 @given(file=st.text(min_size=1, max_size=20), source=st.text(min_size=1, max_size=20))
 def test_paths_are_written_so_that_they_read_back(file: str, source: str) -> None:
     try:
-        main = starter("megengine", source=source)
+        main = starter(find_kind("megengine").starter, source=source)
         model, _ = model_files([StarterModel(file=file)]).values()
     except InputError:
         assert not (file.isprintable() and source.isprintable())

@@ -1,0 +1,27 @@
+"""What exports of a library return that reach a function that was left out."""
+
+from typing import Annotated
+
+from pydantic import BeforeValidator, Field, WithJsonSchema
+
+from megtrim.core.config.value_types import ConfigSection, Pattern, Whole
+
+MOST_ARGUMENT = 6
+_NUMBER = {"type": "integer", "minimum": 1, "maximum": MOST_ARGUMENT}
+
+
+class ExportError(ConfigSection):
+    """What some exports return where a function is missing."""
+
+    exports: Pattern
+    """Names of exports: a name, a shell pattern such as ZSTD_*, or for C++ a name as in the source,
+    such as my::Codec::decode."""
+    returns: Annotated[int, Whole(-(2**31), 2**31 - 1)]
+    """The value that the interface has for an error; 0 stands for a null pointer as well."""
+    handle: Annotated[
+        tuple[Annotated[int, Whole(1, MOST_ARGUMENT)], ...],
+        BeforeValidator(lambda value: [value] if isinstance(value, int) else value),
+        WithJsonSchema({"anyOf": [_NUMBER, {"type": "array", "items": _NUMBER, "minItems": 1}]}),
+    ] = Field(default=(), min_length=1)
+    """Which argument is the object that the call works on, counted from 1, or a list. After an
+    error, further calls with this object return their errors at once."""

@@ -1,0 +1,41 @@
+// Libraries whose exports cannot be guarded.
+#include <link.h>
+#include <pthread.h>
+#include <stdexcept>
+extern "C" {
+__attribute__((visibility("hidden"), noinline)) int left_out(int number) { return number * 3; }
+#if defined(REFUSED_thread)
+static void* work(void* with) { return (void*)(long)left_out((int)(long)with); }
+int refused_call(int number) {
+    pthread_t worker;
+    void* made = nullptr;
+    pthread_create(&worker, nullptr, work, (void*)(long)number);
+    pthread_join(worker, &made);
+    return (int)(long)made;
+}
+#elif defined(REFUSED_once)
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static int made;
+static void make(void) { made = left_out(2); }
+int refused_call(int number) { return pthread_once(&once, make) + made + number; }
+#elif defined(REFUSED_readers)
+static pthread_rwlock_t lock = PTHREAD_RWLOCK_INITIALIZER;
+int refused_call(int number) {
+    pthread_rwlock_rdlock(&lock);
+    int made = left_out(number);
+    pthread_rwlock_unlock(&lock);
+    return made;
+}
+#elif defined(REFUSED_lister)
+static int each(struct dl_phdr_info*, size_t, void* with) { return left_out(*(int*)with); }
+int refused_call(int number) { return dl_iterate_phdr(each, &number); }
+#else
+int refused_call(int number) { return left_out(number); }
+#endif
+}
+#if defined(REFUSED_thrower)
+int refused_member(int number) {
+    if (number > 3) throw std::runtime_error("it is too large");
+    return left_out(number);
+}
+#endif

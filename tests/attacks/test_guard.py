@@ -1,0 +1,201 @@
+"""Calls of a library through its exports that reach what was left out of it: each is an error.
+
+The library, its guards and three consumers are built by real toolchains. What cannot be guarded is
+refused by name.
+"""
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from integration.links import Lease, lease
+from megtrim.core.build_spec import Link, LinkSpec
+from megtrim.core.functions import guards, linker_script
+from megtrim.core.functions.calls import parse_code
+from megtrim.core.functions.guards import ErrorRule
+from megtrim.core.trim.builds.size_options import WITH_LLD
+from megtrim.libs.elf.layout import WITH_BUILD_ID
+from megtrim.libs.elf.symbol_table import parse_table, read_dynamic_names, read_table
+from megtrim.libs.util.errors import InputError
+from megtrim.libs.util.process import Command, CompletedCommand, ProcessRunner
+
+SOURCES = Path(__file__).with_name("guard")
+ERROR = -7
+RULES = (
+    ErrorRule(exports="codec_open", value=0),
+    ErrorRule(exports="codec_made", value=0),
+    ErrorRule(exports="codec_joins", value=ERROR, handles=(2, 3)),
+    ErrorRule(exports="codec_[!v]*", value=ERROR, handles=(1,)),
+)
+"""codec_version has no guard, because it cannot miss anything."""
+LEFT_OUT = "left_out"
+"""Part of the names of what is left out."""
+CONSUMERS = ("c", "cxx", "loads")
+CALLS = {
+    "nothing_is_missing": "nothing",
+    "the_first_call_misses": "first",
+    "a_call_misses_in_its_middle": "middle",
+    "a_local_function_is_missing": "local",
+    "a_call_misses_a_hundred_frames_deep": "deep",
+    "a_call_misses_with_a_lock": "locked",
+    "a_call_misses_with_two_locks": "two_locks",
+    "a_call_misses_with_forty_locks": "forty_locks",
+    "a_static_misses": "static",
+    "a_sort_misses_its_order": "sorts",
+    "a_call_misses_behind_a_callback": "behind_callback",
+    "a_callback_misses": "in_callback",
+    "a_callback_misses_and_its_caller": "in_callback_and_itself",
+    "a_call_misses_in_three_hundred_calls": "hundreds_nested",
+    "a_call_with_arguments_on_the_stack_misses": "many_arguments",
+    "a_call_with_numbers_misses": "numbers",
+    "a_call_that_saved_numbers_misses": "wide",
+    "a_call_with_a_large_frame_misses": "large",
+    "a_call_that_rounds_another_way_misses": "rounds",
+    "a_call_with_two_handles_misses": "joins",
+    "a_call_that_makes_a_handle_misses": "makes",
+    "two_calls_miss": "twice",
+    "one_of_two_handles_misses": "two_handles",
+    "hundreds_of_calls_miss": "hundreds",
+    "more_calls_miss_than_handles_are_noted": "too_many",
+    "four_threads_miss": "threads",
+    "four_threads_miss_with_locks": "locked_threads",
+    "forty_threads_miss_and_end": "forty_threads",
+    "a_handler_misses": "in_handler",
+    "a_handler_on_its_own_stack_misses": "on_own_stack",
+    "handlers_were_installed_before": "handlers_before",
+    "handlers_are_installed_after": "handlers_after",
+    "a_child_misses": "in_child",
+    "a_child_of_a_callback_misses": "fork_in_callback",
+    "a_library_is_closed_and_loaded_again": "closes",
+    "two_libraries_miss": "two_libraries",
+}
+MACHINES = (
+    pytest.param("host", marks=pytest.mark.chain),
+    pytest.param("x86-64 by lld", marks=pytest.mark.clang),
+    pytest.param("clang-linux-arm64", marks=pytest.mark.clang),
+    pytest.param("arm64 by GNU ld", marks=pytest.mark.clang),
+)
+
+
+@dataclass(frozen=True)
+class Built:
+    folder: Path
+    at: Lease
+
+    def use(self, consumer: str, way: str) -> CompletedCommand:
+        foreign = self.at.toolchain.machine != os.uname().machine
+        emulator = self.at.emulator if foreign else ()
+        argv = (*emulator, f"./{consumer}", way)
+        return ProcessRunner(os.environ).run(Command(argv=argv, timeout_s=60, cwd=self.folder))
+
+
+def guard(at: Lease, target: str, rules: tuple[ErrorRule, ...]) -> bytes:
+    """Return the library with guards, as ``reduce`` makes it."""
+    by_lld = at.toolchain.kind in WITH_LLD
+    own_calls = ("-Wl,-Bsymbolic-functions",)
+    unfolded = LinkSpec(target=target, label=Link.UNFOLDED, unfolded=True, flags=own_calls)
+    data = (at.link(unfolded) / Link.UNFOLDED / target).read_bytes()
+    before = parse_table(data, source=target)
+    code = parse_code(data, before, source=target)
+    left_out = tuple(sorted(name for name in before.names if LEFT_OUT in name))
+
+    def may_miss(name: str) -> bool:
+        return code.may_reach(name, left_out)
+
+    chosen = guards.choose(before, rules, may_miss, source=target)
+    plain = LinkSpec(target=target, label=Link.SHIPPED, flags=(WITH_BUILD_ID,), emptied=left_out)
+    linked = at.link(guards.specify_link(plain, chosen, before, by_lld=by_lld)) / Link.SHIPPED
+    after = read_table(linked / target)
+    guards.expect_safe(before, after, chosen, source=target)
+    linker_script.prove(
+        before,
+        after,
+        kept=(),
+        dropped=left_out,
+        source=target,
+        added=(guards.MISSING,),
+        emptied=guards.find_emptied((linked / target).read_bytes(), after, left_out, source=target),
+    )
+    stripped = (linked / "stripped" / target).read_bytes()
+    return guards.patch(stripped, after, chosen, left_out, source=target)
+
+
+def build(kind: str, root: Path) -> Built:
+    at = lease(kind, root, SOURCES, "codec", "other", *CONSUMERS)
+    folder = root / "made"
+    folder.mkdir()
+    plain = at.link(*(LinkSpec(target=name, label=Link.UNFOLDED) for name in CONSUMERS))
+    for name in CONSUMERS:
+        (folder / name).write_bytes((plain / Link.UNFOLDED / name).read_bytes())
+        (folder / name).chmod(0o755)
+    for target in ("libcodec.so", "libother.so"):
+        made = guard(at, target, RULES)
+        (folder / target).write_bytes(made)
+    return Built(folder=folder, at=at)
+
+
+@pytest.fixture(scope="module", params=MACHINES)
+def built(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Built:
+    return build(request.param, tmp_path_factory.mktemp("guard"))
+
+
+@pytest.mark.parametrize("consumer", CONSUMERS)
+@pytest.mark.parametrize("name", CALLS)
+def test_attempt(name: str, consumer: str, built: Built) -> None:
+    """The consumer ends with 0 if each error has its name, and what follows works."""
+    ended = built.use(consumer, CALLS[name])
+    assert (ended.rc, ended.stdout) == (0, "good\n"), ended.stdout + ended.stderr
+
+
+@dataclass(frozen=True)
+class Refusal:
+    library: str
+    says: tuple[str, ...]
+    exports: tuple[str, ...] = ("refused_*",)
+
+
+REFUSED = {
+    "a_library_with_worker_threads": Refusal("thread", ("pthread_create", "starts threads")),
+    "a_library_that_initializes_once": Refusal("once", ("pthread_once", "waits for ever")),
+    "a_library_with_locks_for_readers": Refusal("readers", ("pthread_rwlock_rdlock", "lock")),
+    "a_library_that_holds_the_loaders_lock": Refusal("lister", ("dl_iterate_phdr", "lock")),
+    "an_export_in_cxx_that_nobody_listed": Refusal(
+        "thrower", ("C++ exports", "refused_member(int)"), ("refused_*", "*")
+    ),
+    "an_export_in_cxx_that_throws": Refusal(
+        "thrower", ("refused_member(int)", "__cxa_throw"), ("refused_call", "refused_member")
+    ),
+}
+ATTEMPTS = (*CALLS, *REFUSED, "a_version_script_hides_the_name")
+
+
+@pytest.fixture(scope="module")
+def refusing(tmp_path_factory: pytest.TempPathFactory) -> Lease:
+    names = {each.library for each in REFUSED.values()}
+    root = tmp_path_factory.mktemp("refusing")
+    return lease("host", root, SOURCES, *sorted(names))
+
+
+@pytest.mark.chain
+@pytest.mark.parametrize("name", REFUSED)
+def test_attempt_that_is_refused(name: str, refusing: Lease) -> None:
+    refusal = REFUSED[name]
+    rules = tuple(ErrorRule(exports=each, value=ERROR) for each in refusal.exports)
+    with pytest.raises(InputError) as refused:
+        guard(refusing, f"lib{refusal.library}.so", rules)
+    assert all(part in str(refused.value) for part in refusal.says)
+
+
+@pytest.mark.parametrize("kind", MACHINES[:2])
+def test_attempt_with_a_version_script(kind: str, tmp_path: Path) -> None:
+    rules = (ErrorRule(exports="refused_*", value=ERROR),)
+    at = lease(kind, tmp_path, SOURCES, "hidden")
+    if kind == "host":
+        with pytest.raises(InputError, match=f"version script hides {guards.MISSING}"):
+            guard(at, "libhidden.so", rules)
+    else:
+        made = tmp_path / "libhidden.so"
+        made.write_bytes(guard(at, made.name, rules))
+        assert read_dynamic_names(made).exported == {guards.MISSING, "refused_call"}

@@ -1,0 +1,146 @@
+"""A library trimmed to what one scenario asks returns an error for all else, and goes on."""
+
+import json
+from pathlib import Path
+
+import pytest
+import yaml
+
+from integration.sample_builds import run
+from megtrim.libs.util.process import CompletedCommand
+from support.megtrim_cli import run_megtrim
+
+pytestmark = [pytest.mark.chain]
+
+LARGEST_GUARDS_BYTES = 6 * 1024
+LIBRARY = """\
+cmake_minimum_required(VERSION 3.15)
+project(shapes C)
+add_library(shapes SHARED shapes.c)
+target_include_directories(shapes PUBLIC include)
+"""
+HEADER = """\
+typedef struct shape shape;
+shape* shapes_open(const char* kind);
+int shapes_area(shape* of, int size);
+int shapes_close(shape* of);
+"""
+SOURCE = """\
+#include "include/shapes.h"
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+struct shape { int (*area)(int size); };
+static pthread_mutex_t all = PTHREAD_MUTEX_INITIALIZER;
+static __attribute__((noinline)) int square_area(int size) { return size * size; }
+static __attribute__((noinline)) int circle_area(int size) {
+  int sum = 0;
+  for (int x = -size; x <= size; ++x)
+    for (int y = -size; y <= size; ++y) sum += x * x + y * y <= size * size;
+  return sum;
+}
+shape* shapes_open(const char* kind) {
+  shape* made = malloc(sizeof *made);
+  made->area = strcmp(kind, "square") ? circle_area : square_area;
+  return made;
+}
+int shapes_area(shape* of, int size) {
+  pthread_mutex_lock(&all);
+  int area = of->area(size);
+  pthread_mutex_unlock(&all);
+  return area;
+}
+int shapes_close(shape* of) {
+  free(of);
+  return 0;
+}
+"""
+APPLICATION = """\
+cmake_minimum_required(VERSION 3.15)
+project(ask C)
+add_executable(ask ask.c)
+target_include_directories(ask PRIVATE ${MEGTRIM_ENGINE_INCLUDE})
+target_link_libraries(ask PRIVATE ${MEGTRIM_ENGINE_LIBRARIES} ${CMAKE_DL_LIBS})
+target_link_options(ask PRIVATE ${MEGTRIM_ENGINE_LINK_OPTIONS})
+"""
+PROGRAM = """\
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include "shapes.h"
+int main(int count, char** words) {
+  const char* (*missing)(void) = (const char* (*)(void))dlsym(RTLD_DEFAULT, "megtrim_missing");
+  for (int at = 1; at + 1 < count; at += 2) {
+    shape* of = shapes_open(words[at]);
+    int area = shapes_area(of, atoi(words[at + 1]));
+    if (area < 0) printf("%s: this build has no %s\\n", words[at], missing ? missing() : "");
+    else printf("%s: %d\\n", words[at], area);
+    shapes_close(of);
+  }
+  return 0;
+}
+"""
+ERRORS = [
+    {"exports": "shapes_open", "returns": 0},
+    {"exports": "shapes_*", "returns": -1, "handle": 1},
+]
+CONFIG = {
+    "version": 1,
+    "engine": {"kind": "cmake", "source": "shapes", "target": "libshapes.so"},
+    "toolchain": {"kind": "host"},
+    "applications": [{"name": "ask", "source": "ask"}],
+    "scenarios": [{"name": "square", "program": "ask", "args": ["square", "3"]}],
+}
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("missing")
+    files = {
+        "shapes/CMakeLists.txt": LIBRARY,
+        "shapes/include/shapes.h": HEADER,
+        "shapes/shapes.c": SOURCE,
+        "ask/CMakeLists.txt": APPLICATION,
+        "ask/ask.c": PROGRAM,
+    }
+    for name, text in files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text, encoding="utf-8")
+    return folder
+
+
+def trim(project: Path, **keys: object) -> CompletedCommand:
+    config = CONFIG | {"trim": {"level": "function", **keys}}
+    (project / "megtrim.yaml").write_text(yaml.safe_dump(config), encoding="utf-8")
+    return run_megtrim("trim", "--accept", cwd=project)
+
+
+def test_a_library_returns_an_error_for_what_was_left_out(project: Path) -> None:
+    trapping = trim(project)
+    final = project / "megtrim-out/final"
+    library = final / "bin/libshapes.so"
+    without_guards = library.stat().st_size
+    unlisted = trim(project, on_missing="error", errors=ERRORS[:1])
+    ended = trim(project, on_missing="error", errors=ERRORS)
+    verdict = json.loads((final / "verdict.json").read_text(encoding="utf-8"))
+    asked = ("circle", "2", "square", "3", "circle", "4", "square", "5")
+    env = {"LD_LIBRARY_PATH": str(library.parent)}
+    used = run(str(final / "bin/ask"), *asked, env=env)
+
+    assert trapping.rc == 0, trapping.stdout + trapping.stderr
+    assert unlisted.rc == 2
+    assert "shapes_area" in unlisted.stderr
+    assert "trim.errors does not say what these exports return" in unlisted.stderr
+    assert ended.rc == 0, ended.stdout + ended.stderr
+    assert verdict["verdict"] == "pass"
+    said = [check["text"] for check in verdict["checks"]]
+    assert any("calls of 3 exports that reach the others return an error" in each for each in said)
+    lines = (
+        "circle: this build has no circle_area",
+        "square: 9",
+        "circle: this build has no circle_area",
+        "square: 25",
+    )
+    assert (used.rc, used.stdout.splitlines()) == (0, [*lines])
+    assert library.stat().st_size - without_guards <= LARGEST_GUARDS_BYTES
