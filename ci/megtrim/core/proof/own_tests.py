@@ -48,7 +48,7 @@ def work(session: Session, folder: Path) -> SuiteResult:
         functions,
         target=trial.target,
         keeps=suites.find_asked(session).keep,
-        defers=defers_functions(session.request.config),
+        defers=defers_functions(session.config),
     )
 
 
