@@ -37,9 +37,17 @@ struct held {
     void* lock;
     int is_static;
 };
+/* Of one thread. */
+struct own {
+    struct frame* top;
+    const char* missing;
+};
+static __thread struct own mine;
+
 /* Of one call through an export. */
 struct frame {
     uint64_t saved[SAVED]; /* first: the guard reads it */
+    struct own* own;
     const struct export* export;
     struct frame* outer;
     uintptr_t given[ARGUMENTS];
@@ -48,12 +56,6 @@ struct frame {
     int slot; /* in the pool; -1: it is allocated */
     struct held few[INLINE_LOCKS];
 };
-
-struct own {
-    struct frame* top;
-    const char* missing;
-};
-static __thread struct own mine;
 
 /* Frames that threads share. More are allocated. */
 static struct frame pool[FRAMES];
@@ -146,21 +148,21 @@ LOCAL struct frame* megtrim_enter(uint64_t number, const uint64_t* arguments) {
     frame->room = INLINE_LOCKS;
     frame->count = 0;
     frame->lost = 0;
+    frame->own = own;
     frame->outer = own->top;
     own->top = frame;
     return frame;
 }
 
 /* A frame need not be the innermost one: an application may change its stack in a callback. */
-static void leave(struct frame* frame) {
-    struct frame** place = &mine.top;
+LOCAL void megtrim_leave(struct frame* frame) {
+    struct frame** place = &frame->own->top;
     while (*place && *place != frame)
         place = &(*place)->outer;
     if (*place)
         *place = frame->outer;
     give_frame(frame);
 }
-LOCAL void megtrim_leave(struct frame* frame) { leave(frame); }
 
 #ifdef MEGTRIM_STATICS
 int __real___cxa_guard_acquire(void*);
@@ -202,7 +204,7 @@ LOCAL __attribute__((noreturn)) void megtrim_missed(const char* name) {
     mine.missing = name;
     for (int at = 0; at < SAVED; ++at)
         saved[at] = frame->saved[at];
-    leave(frame);
+    megtrim_leave(frame);
     megtrim_restore(saved, value);
 }
 

@@ -4,7 +4,6 @@ They are read from the program itself and from a sysroot. No loader is run, beca
 for another architecture and untrusted.
 """
 
-import os
 import re
 import struct
 from collections.abc import Iterator, Mapping, Sequence
@@ -270,7 +269,7 @@ def _read_names(data: bytes, dynamic: Segment, header: ElfHeader, wanted: int) -
 def _read_run_paths(data: bytes, dynamic: Segment, header: ElfHeader) -> tuple[str, ...]:
     places = _find_texts(data, dynamic, header, _RUN_PATHS)
     texts = (data[place : place + _LONGEST_RUN_PATH].partition(b"\0")[0] for place in places)
-    return tuple(os.fsdecode(text) for text in texts)
+    return tuple(text.decode("utf-8", "surrogateescape") for text in texts)
 
 
 def _find_texts(
