@@ -26,11 +26,11 @@ from megtrim.core.chain.graph import Stage, on_demand, tasks
 from megtrim.core.cli.lazy_group import LazyGroup
 from megtrim.core.cli.main import main as command_line
 from megtrim.core.cli.options import common, trimming
+from megtrim.core.cli.session.templates import StarterModel, model_files, starter
 from megtrim.core.config.device import HOSTED_RUNNER
 from megtrim.core.config.json_schema import make_json_schema
 from megtrim.core.config.load import load_config
 from megtrim.core.config.removed import KEYS, OPTIONS, VERBS, Removed
-from megtrim.core.config.templates import StarterModel, model_files, starter
 from megtrim.core.parts import hand_in
 from megtrim.engines.megengine.engine import MegEngine
 from megtrim.hosting.caller_texts import CALLED

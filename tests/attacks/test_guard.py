@@ -162,10 +162,10 @@ REFUSED = {
     "a_library_with_locks_for_readers": Refusal("readers", ("pthread_rwlock_rdlock", "lock")),
     "a_library_that_holds_the_loaders_lock": Refusal("lister", ("dl_iterate_phdr", "lock")),
     "an_export_in_cxx_that_nobody_listed": Refusal(
-        "thrower", ("C++ exports", "_Z14refused_memberi"), ("refused_*", "*")
+        "thrower", ("C++ exports", "refused_member(int)"), ("refused_*", "*")
     ),
     "an_export_in_cxx_that_throws": Refusal(
-        "thrower", ("_Z14refused_memberi", "__cxa_throw"), ("refused_call", "refused_member")
+        "thrower", ("refused_member(int)", "__cxa_throw"), ("refused_call", "refused_member")
     ),
 }
 ATTEMPTS = (*CALLS, *REFUSED, "a_version_script_hides_the_name")

@@ -213,8 +213,8 @@ def say_sizes(*names: str) -> bytes:
 
 
 OTHER_BUILD = f"{REST} is not the companion file of {FIRST}: it is of another build"
-OTHER_BYTES = "holds other bytes than were linked"
-NO_REST = f"{REST} is not the companion file of {FIRST}: it is no file of deferred functions"
+OTHER_BYTES = "has other bytes than were linked"
+NO_REST = f"{REST} is not the companion file of {FIRST}: it is not a file of deferred functions"
 NO_TWIN = f"{SYMBOLS} is not {FIRST} with its symbols: "
 
 
@@ -233,8 +233,8 @@ def edit_alone(change: Callable[[bytes], bytes]) -> Change:
     return lambda files, parts: put_alone(change(files[FIRST]))(files, parts)
 
 
-NOT_ITS_MACHINE = f"{FIRST} is no file of this release's machine: "
-NOT_INTACT = f"{NOT_ITS_MACHINE}it is no intact ELF file"
+NOT_ITS_MACHINE = f"{FIRST} is not a file for this release's machine: "
+NOT_INTACT = f"{NOT_ITS_MACHINE}it is not an intact ELF file"
 NOT_LINKED = f"{NOT_ITS_MACHINE}it is an ELF file that was not linked"
 ATTEMPTS: dict[str, tuple[tuple[str, Change], ...]] = {
     "a_rest_of_another_build": ((OTHER_BUILD, take(REST)),),
@@ -275,12 +275,12 @@ ATTEMPTS: dict[str, tuple[tuple[str, Change], ...]] = {
         ("has no table of a rest, or more than one", edit(FIRST, lambda data: data + MAGIC)),
     ),
     "symbols_of_something_else": (
-        (f"{NO_TWIN}it holds other code", take(SYMBOLS)),
-        (f"{NO_TWIN}it holds other code", edit(SYMBOLS, flip_in_code)),
+        (f"{NO_TWIN}it contains other code", take(SYMBOLS)),
+        (f"{NO_TWIN}it contains other code", edit(SYMBOLS, flip_in_code)),
         (NO_TWIN, copy(AT[LIBRARY], SYMBOLS)),
         (f"{NO_TWIN}it is for another machine", put(SYMBOLS, folded())),
-        (f"{NO_TWIN}it is no intact ELF file", put(SYMBOLS, SCRIPT)),
-        (f"{NO_TWIN}it is no intact ELF file", edit(SYMBOLS, lambda data: data[:80])),
+        (f"{NO_TWIN}it is not an intact ELF file", put(SYMBOLS, SCRIPT)),
+        (f"{NO_TWIN}it is not an intact ELF file", edit(SYMBOLS, lambda data: data[:80])),
     ),
     "a_program_of_no_such_machine": (
         (NOT_INTACT, put_alone(SCRIPT)),
@@ -299,7 +299,7 @@ ATTEMPTS: dict[str, tuple[tuple[str, Change], ...]] = {
         (NOT_LINKED, edit_alone(lambda data: data[:16] + b"\1" + data[17:])),
         (NOT_LINKED, edit_alone(lambda data: data[:16] + b"\4" + data[17:])),
         (
-            f"{AT[LIBRARY]} is no file of this release's machine: it is no intact ELF file",
+            f"{AT[LIBRARY]} is not a file for this release's machine: it is not an intact ELF file",
             lambda files, _: (files.update({AT[LIBRARY]: SCRIPT}), files.pop(LIBRARY_REST)),
         ),
     ),
@@ -455,19 +455,19 @@ def edit_build_id(data: bytes) -> bytes:
 
 
 CHANGED: tuple[tuple[str, str, Callable[[bytes], bytes]], ...] = (
-    ("LOAD, holds other bytes from", FIRST, flip_in_code),
-    ("LOAD, holds other bytes from", FIRST, edit_relocations),
-    ("INTERP, holds other bytes from", FIRST, edit_loader),
-    ("DYNAMIC, holds other bytes from", FIRST, edit_segment(DYNAMIC, 2, 0)),
+    ("LOAD, has other bytes from", FIRST, flip_in_code),
+    ("LOAD, has other bytes from", FIRST, edit_relocations),
+    ("INTERP, has other bytes from", FIRST, edit_loader),
+    ("DYNAMIC, has other bytes from", FIRST, edit_segment(DYNAMIC, 2, 0)),
     ("LOAD, lies at another place of its page", FIRST, edit_segment(LOADED, 2, 16)),
     ("its build id is 0000", FIRST, edit_build_id),
     ("its header says another entry point", FIRST, flip(24)),
-    ("it is for another machine, or of another kind", FIRST, flip(18)),
+    ("it is for another machine, or another kind of file", FIRST, flip(18)),
     ("has the flags 0x7, expected 0x4", FIRST, edit_segment(LOADED, 1, 7)),
     ("takes bytes of memory: 0x1, expected", FIRST, edit_segment(LOADED, 6, 1)),
     ("lies at 0x1000, expected 0x0", FIRST, edit_segment(LOADED, 3, 0x1000)),
     ("is of the kind 0x60000000", FIRST, edit_segment(LOADED, 0, 0x60000000)),
-    ("holds other bytes from", FIRST, lambda data: flip_in_code(strip_sections(data))),
+    ("has other bytes from", FIRST, lambda data: flip_in_code(strip_sections(data))),
     (
         "takes bytes of the file",
         FIRST,

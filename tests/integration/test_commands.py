@@ -181,7 +181,7 @@ def test_a_budget_that_is_exceeded(team: Team) -> None:
     assert "PydanticSerialization" not in warned.stderr
     with clock_at("2027-02-01"):
         again = _seen_again(team, team.trim(), "size:load_and_run/reduced")
-    assert "the waiver of Ann lapsed on 2027-01-31: new model" in again.stdout
+    assert "the waiver of Ann expired on 2027-01-31: new model" in again.stdout
 
 
 @pytest.mark.parametrize("in_ci", [False, True])

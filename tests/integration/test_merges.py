@@ -13,9 +13,9 @@ import pytest
 import yaml
 
 from integration.conftest import MakeProject
+from megtrim.core.cli.session.templates import StarterModel, model_files, starter
 from megtrim.core.config.load import load_config
 from megtrim.core.config.scenarios import all_scenarios
-from megtrim.core.config.templates import StarterModel, model_files, starter
 from megtrim.core.keep.keepset import KeepSet, build_keep_set
 from megtrim.core.keep.keepset_files import dump_folder, read_folder
 from megtrim.core.keep.region import Region

@@ -71,7 +71,9 @@ def test_experiments_of_arm_run_on_an_emulated_device(make_project: MakeProject)
         assert rows[name]["emulated"]
         assert len(rows[name]["times"]) == 3
         assert "--emulated" in rows[name]["reproduce"].split()
-    assert "emulated: says nothing about a device" in project.run("perf run", *words).stdout
+    assert (
+        "emulated: this tells you nothing about a device" in project.run("perf run", *words).stdout
+    )
 
 
 def test_an_experiment_is_measured_again_if_that_is_asked(project: Project) -> None:

@@ -1,6 +1,6 @@
 """Defects planted where functions are trimmed: each is found before anything ships, and named.
 
-Three kinds: a function that is needed is not on the list, so the link lost a registration, and
+Three kinds: a function that is needed is not on the list, something is no longer registered, and
 the list is not this link's, or shrank. The sample engine is built once; a plant costs a link and
 the runs behind it, or less.
 """

@@ -13,7 +13,7 @@ WITH_PARTS = {
     "core/cli/session/test_session.py",
     "core/cli/test_hostile_inputs.py",
     "core/cli/test_size.py",
-    "core/config/test_templates.py",
+    "core/cli/session/test_templates.py",
     "core/evidence/test_evidence.py",
     "core/size/test_byte_table.py",
     "core/size/test_history.py",

@@ -9,10 +9,10 @@ from pathlib import Path
 from megtrim.core.cli.environment import read_git_ceilings
 from megtrim.core.cli.session.callers import CallerPlan, CallerRequest
 from megtrim.core.cli.session.starter import find_missing
+from megtrim.core.cli.session.templates import name_keep_set
 from megtrim.core.config.config_id import choose, split
 from megtrim.core.config.load import LoadedConfig, list_toolchains, load_config
 from megtrim.core.config.model import Config
-from megtrim.core.config.templates import name_keep_set
 from megtrim.core.config.toolchain import ToolchainConfig
 from megtrim.hosting.caller_texts import (
     CALLED,

@@ -406,12 +406,12 @@ def _configure(keys: str) -> Callable[[Path], object]:
         ((), "found no model", _leave_nothing),
         (
             ("tiny-vgg.sample", "--release"),
-            "--release is about workflows: it needs",
+            "--release configures workflows, so it needs",
             _leave_nothing,
         ),
         (
             ("tiny-vgg.sample", "--upgrade"),
-            "--upgrade is about workflows: it needs",
+            "--upgrade configures workflows, so it needs",
             _leave_nothing,
         ),
         (("tiny-vgg.sample", "--github"), NO_KIT, _leave_nothing),
@@ -429,7 +429,7 @@ def _configure(keys: str) -> Callable[[Path], object]:
         (KIT, "is outside the repository", _configure("keep_set: ../keepset\n")),
         (
             KIT,
-            "found mine, expected NAME@sha256:DIGEST\n  CI takes no tags: a tag may name",
+            "found mine, expected NAME@sha256:DIGEST\n  CI accepts no tags, because a tag",
             _configure("toolchain: {kind: host, image: mine}\n"),
         ),
     ],

@@ -494,7 +494,7 @@ def _load_manifest(path: Path) -> tuple[Manifest | None, str]:
     except (OSError, ValueError, InputError):
         return None, "its manifest is not as it was written"
     if path.is_symlink() or path.name.removesuffix(_ASIDE) != manifest.key:
-        return None, "another result lies in its place"
+        return None, "another result is in its place"
     if manifest.key != key_of(manifest.stage, manifest.name, manifest.inputs):
         return None, ""  # of another megtrim
     return manifest, ""

@@ -181,7 +181,7 @@ class TaskResults(Value):
         made = self.obtain(task_id)
         if made is None:
             raise self.failed.get(task_id) or InfrastructureFailure(
-                f"{task_id} could not be made", hint="the messages above say why"
+                f"{task_id} could not be made", hint="the messages above show why"
             )
         return made
 

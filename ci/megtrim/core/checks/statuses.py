@@ -104,7 +104,7 @@ MEANINGS = {
     VerdictKind.PASS: "Every check passed.",
     VerdictKind.FAIL: "At least one check failed.",
     VerdictKind.UNVERIFIED: "Nothing failed, but not everything could be run.",
-    VerdictKind.INCONCLUSIVE: "Nothing failed, but what was seen does not prove that it works.",
+    VerdictKind.INCONCLUSIVE: "Nothing failed, but the runs do not prove that it works.",
 }
 
 
@@ -162,7 +162,7 @@ def _signs_of_failure(outcome: Outcome) -> Iterator[str]:
 
 def _signs_of_nothing(outputs: Sequence[Any]) -> Iterator[str]:
     if not outputs:
-        yield "it holds no output"
+        yield "it has no output"
     for name, times in sorted(Counter(output.name for output in outputs).items()):
         if times > 1:
             yield f"output {name} occurs {times} times"

@@ -85,8 +85,8 @@ def _find_lapsed(loaded: LoadedConfig) -> Iterator[InputError]:
         if waiver.expires < today:
             where = loaded.where("waivers", number)
             msg = (
-                f"{where}: the waiver of {waiver.owner} for {waiver.budget} lapsed on "
-                f"{waiver.expires}: a pull request that needs it would be red"
+                f"{where}: the waiver of {waiver.owner} for {waiver.budget} expired on "
+                f"{waiver.expires}: the check of a pull request that needs it would fail"
             )
             yield InputError(msg, hint=f"have {waiver.owner} renew it, or remove it")
 

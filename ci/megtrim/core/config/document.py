@@ -47,7 +47,7 @@ _SYNTAX = (
     ),
     (
         r"mapping values are not allowed",
-        "a ':' where no key can stand",
+        "a ':' where there cannot be a key",
         "one 'key: value' in a line, and quotes around text with ': ' in it",
     ),
     (r"could not find expected ':'", "a line that is not 'key: value'", "'key: value'"),
@@ -66,7 +66,7 @@ _SYNTAX = (
     (r"found unknown escape character", "an unknown escape in double quotes", "single quotes"),
     (
         r"sequence entries are not allowed",
-        "a '-' where no list can stand",
+        "a '-' where there cannot be a list",
         "'- ' at the start of its own line",
     ),
     (r"found undefined alias '([^']{1,40})", "the alias *{0}", "&{0} before it"),
@@ -256,7 +256,9 @@ def _compose(text: str) -> yaml.Node | None:
         # An impossible escape such as "\UFFFFFFFF" leaves the parser as a ValueError.
         position = error.position if isinstance(error, yaml.reader.ReaderError) else None
         line = 0 if position is None else text.count("\n", 0, position) + 1
-        raise _Refusal(line, "a character that no text file holds", "plain text") from None
+        raise _Refusal(
+            line, "a character that does not belong in a text file", "plain text"
+        ) from None
 
 
 class _Reader:

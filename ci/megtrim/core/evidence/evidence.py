@@ -69,7 +69,7 @@ class JobPurpose(StrEnum):
 _NEEDED = {JobPurpose.TRACE: "trace", JobPurpose.RECORD: "functions", JobPurpose.TIME: "times"}
 """The file that a pass brings."""
 _NO_PROOFS = "remove the option: devices then prove everything again"
-ANOTHER = "give what the device jobs of this build brought"
+ANOTHER = "give the evidence of this build's device jobs"
 _ONE_RUN = "give the folders of one run of the device jobs"
 _WHAT = {JobPurpose.TRACE: "traces of it", JobPurpose.RECORD: "lists of its functions"}
 
@@ -348,7 +348,7 @@ def expect_fitting(given: DeviceResult, bound_to: str, what: str) -> None:
     result = given.result
     if result.binding != bound_to:
         found = f"the {what} in {given.folder}"
-        msg = f"{result.scenario}: {found} is of another program, model or input"
+        msg = f"{result.scenario}: {found} is for another program, model or input"
         raise InputError(msg, hint=ANOTHER)
     msg = f"{result.scenario}: {given.device.name}: {result.text}"
     match result.status:

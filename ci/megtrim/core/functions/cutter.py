@@ -49,7 +49,7 @@ _MAGIC = b"megtrim rest 2\n\0"
 _TABLE = struct.Struct(f"<32s19Q64s64s{WORD_BYTES * IMPORTS}x")
 _NAME_BYTES = 63
 _HASH_BYTES = 32
-NO_REST = "it is no file of deferred functions"
+NO_REST = "it is not a file of deferred functions"
 _ENTRY = struct.Struct("<II")
 _INSTRUCTION_BYTES = 4
 _SEGMENT = struct.Struct("<IIQQQQQQ")
@@ -317,7 +317,7 @@ def find_mismatch(first: bytes, rest: bytes, *, name: str) -> str:
     if not rest.startswith(head[: len(_MAGIC)]):
         return NO_REST
     if not rest.startswith(head) or head[len(_MAGIC) :][:40] != build_id[:40].ljust(40, b"\0"):
-        return f"it is of another build than {name}"
+        return f"it is from another build than {name}"
     if own_name != f"{name}{REST_SUFFIX}".encode()[:_NAME_BYTES]:
         return f"{name} looks for a rest of another name"
     return _compare_blocks(fields, first[at + _TABLE.size :], rest[len(head) :], name)
@@ -338,5 +338,5 @@ def _compare_blocks(fields: Sequence[int], digests: bytes, body: bytes, name: st
         end_of_block = begin + block_bytes if number else code - start
         digest = hashlib.blake2b(body[begin:end_of_block], digest_size=_HASH_BYTES).digest()
         if digest != digests[_HASH_BYTES * number :][:_HASH_BYTES]:
-            return f"its block {number + 1} of {blocks} holds other bytes than were linked"
+            return f"its block {number + 1} of {blocks} has other bytes than were linked"
     return ""

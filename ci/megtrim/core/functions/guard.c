@@ -37,21 +37,25 @@ struct held {
     void* lock;
     int is_static;
 };
+/* Of one thread. */
+struct own {
+    struct frame* top;
+    const char* missing;
+};
+static __thread struct own mine;
+
 /* Of one call through an export. */
 struct frame {
     uint64_t saved[SAVED]; /* first: the guard reads it */
+    struct own* own;
     const struct export* export;
     struct frame* outer;
     uintptr_t given[ARGUMENTS];
     struct held* held;
     unsigned count, room, lost;
+    int slot; /* in the pool; -1: it is allocated */
     struct held few[INLINE_LOCKS];
 };
-
-static __thread struct {
-    struct frame* top;
-    const char* missing;
-} mine;
 
 /* Frames that threads share. More are allocated. */
 static struct frame pool[FRAMES];
@@ -61,18 +65,22 @@ static struct frame* take_frame(void) {
     uint64_t seen = atomic_load_explicit(&used, memory_order_relaxed);
     while (~seen) {
         int at = __builtin_ctzll(~seen);
-        if (atomic_compare_exchange_weak(&used, &seen, seen | UINT64_C(1) << at))
+        if (atomic_compare_exchange_weak(&used, &seen, seen | UINT64_C(1) << at)) {
+            pool[at].slot = at;
             return pool + at;
+        }
     }
-    return malloc(sizeof(struct frame));
+    struct frame* frame = malloc(sizeof *frame);
+    if (frame)
+        frame->slot = -1;
+    return frame;
 }
 
 static void give_frame(struct frame* frame) {
-    uintptr_t at = (uintptr_t)frame - (uintptr_t)pool;
     if (frame->held != frame->few)
         free(frame->held);
-    if (at < sizeof pool)
-        atomic_fetch_and(&used, ~(UINT64_C(1) << at / sizeof *frame));
+    if (frame->slot >= 0)
+        atomic_fetch_and(&used, ~(UINT64_C(1) << frame->slot));
     else
         free(frame);
 }
@@ -125,9 +133,10 @@ LOCAL struct frame* megtrim_enter(uint64_t number, const uint64_t* arguments) {
     const struct export* export = megtrim_exports + number;
     const char* refused = failures ? refuse(export, arguments) : NULL;
     struct frame* frame = refused ? NULL : take_frame();
-    mine.missing = NULL;
+    struct own* own = &mine;
+    own->missing = NULL;
     if (!frame) {
-        mine.missing = refused ? refused : "there is no memory for a guarded call";
+        own->missing = refused ? refused : "there is no memory for a guarded call";
         return NULL;
     }
     frame->export = export;
@@ -139,21 +148,21 @@ LOCAL struct frame* megtrim_enter(uint64_t number, const uint64_t* arguments) {
     frame->room = INLINE_LOCKS;
     frame->count = 0;
     frame->lost = 0;
-    frame->outer = mine.top;
-    mine.top = frame;
+    frame->own = own;
+    frame->outer = own->top;
+    own->top = frame;
     return frame;
 }
 
 /* A frame need not be the innermost one: an application may change its stack in a callback. */
-static void leave(struct frame* frame) {
-    struct frame** place = &mine.top;
+LOCAL void megtrim_leave(struct frame* frame) {
+    struct frame** place = &frame->own->top;
     while (*place && *place != frame)
         place = &(*place)->outer;
     if (*place)
         *place = frame->outer;
     give_frame(frame);
 }
-LOCAL void megtrim_leave(struct frame* frame) { leave(frame); }
 
 #ifdef MEGTRIM_STATICS
 int __real___cxa_guard_acquire(void*);
@@ -195,7 +204,7 @@ LOCAL __attribute__((noreturn)) void megtrim_missed(const char* name) {
     mine.missing = name;
     for (int at = 0; at < SAVED; ++at)
         saved[at] = frame->saved[at];
-    leave(frame);
+    megtrim_leave(frame);
     megtrim_restore(saved, value);
 }
 

@@ -41,7 +41,10 @@ _LOCKS = ("pthread_mutex_lock", "pthread_mutex_trylock", "pthread_mutex_unlock")
 _STATICS = ("__cxa_guard_acquire", "__cxa_guard_release")
 _FUNCTION = 2
 _CXX = "_Z"
-_SYMBOL = struct.Struct("<IBBHQQ")
+_SYMBOL_BYTES = 24
+_VALUE_AT = 8
+_VALUE = struct.Struct("<QQ")
+"""Address and size, in an entry of the table of names."""
 _HINT = "this linker cannot guard exports as megtrim needs it: trim.on_missing: trap"
 _SHOWN = 5
 
@@ -247,7 +250,7 @@ def patch(
     try:
         found = ElfLayout(data)
         places = {each.name: each.address for each in table.functions}
-        edits = [*_lead_names(data, found, places[_FIRST], guards)]
+        edits = [*_lead_names(found, places[_FIRST], guards)]
         for at, each in _iter_emptied(data, found, table, dropped):
             distance = places[_END] - each.address
             edits.append((at, lead_to(found.machine, each.name, distance)))
@@ -260,11 +263,10 @@ def patch(
 
 
 def _lead_names(
-    data: bytes, layout: ElfLayout, first: int, guards: Sequence[Guard]
+    layout: ElfLayout, first: int, guards: Sequence[Guard]
 ) -> Iterator[tuple[int, bytes]]:
     addresses = {each.export: first + at * _GUARD_BYTES for at, each in enumerate(guards)}
     ahead = set(addresses)
-    section = _find_section(layout, first)
     names = layout.find_table(DYNAMIC_SYMBOLS)
     entry = names.offset if names else 0
     for name, kind, place, *_ in layout.entries(names) if names else ():
@@ -273,21 +275,11 @@ def _lead_names(
                 msg = f"{name} is no function, or has several versions"
                 raise ValueError(msg)
             ahead.remove(name)
-            text, info, other, *_before = _SYMBOL.unpack_from(data, entry)
-            led = _SYMBOL.pack(text, info, other, section, addresses[name], _GUARD_BYTES)
-            yield entry, led
-        entry += _SYMBOL.size
+            yield entry + _VALUE_AT, _VALUE.pack(addresses[name], _GUARD_BYTES)
+        entry += _SYMBOL_BYTES
     if ahead:
         msg = f"{min(ahead)} is not exported"
         raise ValueError(msg)
-
-
-def _find_section(layout: ElfLayout, address: int) -> int:
-    for at, each in enumerate(layout.sections):
-        if each.in_memory and 0 <= address - each.address < each.size_bytes:
-            return at
-    msg = "the guards are in no section"
-    raise ValueError(msg)
 
 
 def find_emptied(

@@ -182,7 +182,7 @@ def explain(
 
 def explain_by_whole(reduced: ProgramRun, whole: ProgramRun, what: str) -> Diagnosis:
     """Tell that a program of which nothing was left out fails in the same run."""
-    said = read_error(whole.stderr) or f"it ended with {whole.rc}"
+    said = read_error(whole.stderr) or _how(whole)
     text = f"{_how(reduced)}, and the {what} fails too: {said}"
     return Diagnosis(status=ScenarioStatus.ENGINE_ERROR, text=text, log=whole.stderr)
 
@@ -238,6 +238,8 @@ def _how(run: ProgramRun) -> str:
             return "it trapped"
         case RunOutcome.TIMEOUT:
             return f"it did not end within {run.wall_s:.0f} s"
+        case RunOutcome.CRASHED:
+            return f"it crashed (exit status {run.status})"
         case _:
             return f"it ended with {run.status}"
 

@@ -251,7 +251,7 @@ def compare_outputs(
     for name in names:
         if name not in plain or name not in reduced:
             where = "plain" if name in plain else "reduced"
-            problems.append(f"output {name} came from the {where} build alone")
+            problems.append(f"output {name} came only from the {where} build")
             continue
         try:
             size_bytes, found, unfit = judge.compare(name, plain[name], reduced[name], tolerance)

@@ -213,7 +213,7 @@ def _message(check: Check) -> str:
 
 
 def _others(checks: list[Check], verdict: Verdict) -> _Case:
-    message = f"{group_digits(len(checks))} more checks than this file holds: verdict.json has all"
+    message = f"{group_digits(len(checks))} more checks than fit here: verdict.json has all"
     return _Case(
         stage=_REST,
         name="further checks",

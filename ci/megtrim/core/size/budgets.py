@@ -67,7 +67,9 @@ def _hint_measure(budget: Budget) -> str:
     if budget.model is not None:
         return "a budget of a model needs its price: trim.prices: true"
     if budget.size == "aar":
-        return "an AAR holds the one shared library of a toolchain ndk, for reduced builds only"
+        return (
+            "an AAR contains the only shared library of a toolchain ndk, and only of reduced builds"
+        )
     if budget.size in {Measure.REST, Measure.DOWNLOAD}:
         return "only the reduced build of trim.level: deferred has a rest"
     return "this needs symbols: trim.level function, or a toolchain of clang or ndk"
@@ -160,7 +162,7 @@ def _judge(
                     f"{waiver.reason} ({waiver.owner}, to {waiver.expires})" for waiver in counting
                 ]
         ended = [
-            f"the waiver of {waiver.owner} lapsed on {waiver.expires}: {waiver.reason}"
+            f"the waiver of {waiver.owner} expired on {waiver.expires}: {waiver.reason}"
             for waiver in lapsed
         ]
         return BudgetRow(

@@ -338,7 +338,7 @@ def _expect_of_another_run(chosen: tuple[Path, str], request: TrimRequest) -> No
     path, shown = chosen
     final = request.options.results / FINAL_FOLDER
     if path.resolve().is_relative_to(final.resolve()):
-        msg = f"{shown} is of the last trim into {final.parent}, whether it passed or not"
+        msg = f"{shown} comes from the last trim into {final.parent}, whether it passed or not"
         hint = "copy the sizes.json of a run that passed to another place, and name that"
         raise InputError(msg, hint=hint)
 

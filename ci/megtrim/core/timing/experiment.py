@@ -99,7 +99,7 @@ class Experiment(Value):
 
     def __post_init__(self) -> None:
         if not _NAME.fullmatch(self.name):
-            msg = f"{self.name!r} is no name of an experiment"
+            msg = f"{self.name!r} is not the name of an experiment"
             raise ValueError(msg)
         if [step.measured for step in self.steps] != [False] * (len(self.steps) - 1) + [True]:
             msg = f"{self.name}: the last step is measured, and no other"

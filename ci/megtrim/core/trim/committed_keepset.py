@@ -95,7 +95,9 @@ def expect_fitting(loaded: LoadedConfig, engine: Project) -> None:
     if trims_functions(loaded.config) and not keep.functions():
         wrong.append(("no function is listed in it, but functions are trimmed", _TRIM))
     if wrong:
-        lines = (f"a pull request would be red, because {shown}: {line}" for line, _ in wrong)
+        lines = (
+            f"the check of a pull request would fail, because {shown}: {line}" for line, _ in wrong
+        )
         again = ACCEPT if any(command == ACCEPT for _, command in wrong) else _TRIM
         raise InputError("\n".join(lines), hint="trace, and commit the keep set", command=again)
 

@@ -42,7 +42,7 @@ from megtrim.core.proof.scenario_results import (
 from megtrim.core.size.budgets import ending, warn_early
 from megtrim.core.size.results import budget_places, size_result, warn_of_growth
 from megtrim.core.size.rows import BudgetRow
-from megtrim.core.trim.builds.applications import warn_of_libraries
+from megtrim.core.trim.builds.applications import warn_of_left_behind, warn_of_libraries
 from megtrim.core.trim.committed_keepset import digest_committed, keep_set_checks, list_retrained
 from megtrim.core.trim.keepset_usage import (
     functions_use,
@@ -406,6 +406,7 @@ def _warnings(session: Session) -> tuple[str, ...]:
         warnings += header.result_as(HeaderResult).warnings
     warnings += list_retrained(session)
     warnings += warn_of_libraries(session)
+    warnings += warn_of_left_behind(session)
     warnings += list_larger(sizes.artifacts, config.trim.level)
     warnings += warn_early(sizes.budgets)
     warnings += warn_of_growth(sizes)

@@ -97,7 +97,7 @@ def _read_members(archive: zipfile.ZipFile, wanted: Collection[str]) -> Iterator
     names = archive.namelist()
     for name in wanted:
         if names.count(name) > 1:  # which of them counts depends on the reader
-            msg = f"{name} is there twice"
+            msg = f"{name} occurs twice"
             raise zipfile.BadZipFile(msg)
         if name not in names:
             continue

@@ -18,7 +18,7 @@ def fetch_commit(api: Api, repository: str, sha: str) -> MeasuredCommit:
     parents = find_at(answer, "parents")
     first = text_at(parents[0], "sha") if isinstance(parents, list) and parents else ""
     if first and not COMMIT_DIGEST.fullmatch(first):
-        raise_odd_answer("has a parent that is no commit")
+        raise_odd_answer("has a parent that is not a commit")
     return MeasuredCommit(sha=sha, parent=first, committed_at=_time_at(answer, "committer", "date"))
 
 

@@ -256,9 +256,9 @@ def _list_places(samples: tuple[Sample, ...], contest: Contest) -> Iterator[str]
     for sample in samples:
         number = sample.round_number
         if sample.contestant not in names:
-            yield "a sample is of another contestant"
+            yield "a sample is from another contestant"
         if number >= _SPARE * contest.budget.rounds or sample.position >= len(names):
-            yield f"a sample is of round {number}, position {sample.position}"
+            yield f"a sample is from round {number}, position {sample.position}"
         if (number, sample.contestant) in contestants or (number, sample.position) in positions:
             yield f"round {number} has a sample twice"
         contestants.add((number, sample.contestant))

@@ -198,12 +198,12 @@ class _Devices:
         if worst is not None:
             return self._by_evidence(blank, scenario, worst, proof, same=same)
         if stale := self._stale(scenario.id):
-            why = f"what {stale.device.name} brought is no proof by its age"
+            why = f"what {stale.device.name} brought is too old for a proof"
             return replace(self._silent(blank, why, stale, same=True), hint=CHECK_CLOCK)
         if self._found[scenario.id]:
-            why = "what the device job brought is of another build"
+            why = "the evidence of the device job is from another build"
         elif self._pending is None:
-            why = "the device job brought no result of it"
+            why = "the device job delivered no result for it"
         else:
             why = PENDING[self._pending].format(labels=self._bundle.labels_of(scenario.cpu_class))
         return self._silent(blank, why, proof, same=same)
@@ -230,7 +230,7 @@ class _Devices:
                     if not scenario.tolerance.covers(difference):
                         said = f"output {output.name} differs by {difference:g}"
                         allowed = f"allowed is {scenario.tolerance}"
-                        msg = f"{found.device.name}: {scenario.id} passed, and {said}, {allowed}"
+                        msg = f"{found.device.name}: {scenario.id} passed, but {said}, {allowed}"
                         raise Contradiction(msg, hint=_RUN_AGAIN)
 
     def _worst(self, scenario: str) -> DeviceResult | None:
@@ -369,7 +369,7 @@ def join_times(
     if verdict.engine.digest != times.engine:
         found = times.engine[:12]
         expected = verdict.engine.digest[:12]
-        msg = f"the bundle is for the engine {found}, the verdict of {expected}"
+        msg = f"the bundle is for the engine {found}, but the verdict for {expected}"
         raise InputError(msg, hint=_HINT)
     if verdict.performance is not None:
         msg = "the verdict contains times already"

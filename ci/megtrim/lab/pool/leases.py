@@ -65,7 +65,7 @@ def lock_file(path: Path) -> Iterator[int]:
         while not try_lock(descriptor):
             if time.monotonic() > end:
                 msg = f"{path} has been locked for {_LONGEST_LOCK_S:.0f} s"
-                hint = f"`fuser {path}` shows which process was suspended while it held it"
+                hint = f"`fuser {path}` shows which process was suspended while it had the lock"
                 raise InfrastructureFailure(msg, hint=hint)
             time.sleep(0.005)
         yield descriptor

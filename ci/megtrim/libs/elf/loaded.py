@@ -38,15 +38,15 @@ def find_difference(released: bytes, found: bytes) -> str:
         before = ElfHeader(released)
         after = ElfHeader(found)
     except DAMAGE:
-        return "it is no intact ELF file"
+        return "it is not an intact ELF file"
     if before.form != after.form:
-        return "it is for another machine, or of another kind"
+        return "it is for another machine, or another kind of file"
     own_id = parse_build_id(released)
     build_id = parse_build_id(found)
     if own_id != build_id:
         return f"its build id is {build_id or 'not there'}, expected {own_id or 'none'}"
     if (before.entry, before.flags) != (after.entry, after.flags):
-        return "its header says another entry point or other flags"
+        return "its header has another entry point or other flags"
     return _compare_segments(before, after) or _compare_contents(released, found, before, after)
 
 
@@ -58,7 +58,7 @@ def find_foreign(data: bytes, target: str) -> str:
     try:
         header = ElfHeader(data)
     except DAMAGE:
-        return "it is no intact ELF file"
+        return "it is not an intact ELF file"
     if not header.is_linked:
         return "it is an ELF file that was not linked"
     name = target.partition("-")[0]
@@ -80,11 +80,11 @@ def find_other_code(program: bytes, twin: bytes) -> str:
         before = ElfHeader(program)
         after = ElfHeader(twin)
         if before.form != after.form:
-            return "it is for another machine, or of another kind"
+            return "it is for another machine, or another kind of file"
         if _list_code(program, before) != _list_code(twin, after):
-            return "it holds other code"
+            return "it contains other code"
     except DAMAGE:
-        return "it is no intact ELF file"
+        return "it is not an intact ELF file"
     return ""
 
 
@@ -137,7 +137,7 @@ def _compare_contents(released: bytes, found: bytes, before: ElfHeader, after: E
     for number, (own, other) in enumerate(places, 1):
         name = f"its segment {number}, {_name(own)},"
         if own.kind == LOADED and (other.offset - own.offset) % max(own.alignment, 1):
-            return f"{name} lies at another place of its page in the file"
+            return f"{name} is at another place of its page in the file"
         first = bytearray(_content(released, before, own))
         second = _content(found, after, other)
         if first != second:
@@ -147,7 +147,7 @@ def _compare_contents(released: bytes, found: bytes, before: ElfHeader, after: E
         if first != second:
             pairs = enumerate(zip(first, second, strict=True))
             at = next(at for at, (one, two) in pairs if one != two)
-            return f"{name} holds other bytes from {own.address + at:#x} on"
+            return f"{name} has other bytes from {own.address + at:#x} on"
     return ""
 
 

@@ -33,6 +33,9 @@ _END = 0
 _NEEDED = 1
 _OWN = 14
 _STRINGS = 5
+_RUN_PATHS = (15, 29)
+"""DT_RPATH and DT_RUNPATH: where a program looks for its libraries."""
+_LONGEST_RUN_PATH = 64 * 1024
 _MOST_ENTRIES = 4096
 _MOST_LIBRARIES = 256
 _MOST_LINKS = 40
@@ -91,6 +94,7 @@ class _Links(Value):
     needed: tuple[str, ...]
     own: str = ""
     """Its own name, by which programs need it; empty: none."""
+    run_paths: tuple[str, ...] = ()
 
 
 def read_own_name(library: Path) -> str:
@@ -109,6 +113,16 @@ def list_needed(file: Path) -> tuple[str, ...]:
     """Return the names of the libraries that a program or a library asks for itself."""
     links = _read(file)
     return () if links is None else links.needed
+
+
+def list_found_in(file: Path, tree: Path) -> tuple[str, ...]:
+    """Return which libraries a program finds below a folder, by a path that it holds."""
+    links = _read(file)
+    if links is None:
+        return ()
+    folders = [Path(each) for text in links.run_paths for each in text.split(":")]
+    own = [each for each in folders if each.is_relative_to(tree)]
+    return tuple(name for name in links.needed if any((each / name).is_file() for each in own))
 
 
 def read_needs(
@@ -230,6 +244,7 @@ def _parse(data: bytes, source: str) -> _Links | None:
             loader=_read_loader(data, loader) if loader else "",
             needed=_read_names(data, dynamic, header, _NEEDED) if dynamic else (),
             own="".join(_read_names(data, dynamic, header, _OWN)[:1]) if dynamic else "",
+            run_paths=_read_run_paths(data, dynamic, header) if dynamic else (),
         )
     except DAMAGE as error:
         raise make_damage_error(source, error, hint=REBUILD) from None
@@ -243,6 +258,24 @@ def _read_loader(data: bytes, segment: Segment) -> str:
 
 
 def _read_names(data: bytes, dynamic: Segment, header: ElfHeader, wanted: int) -> tuple[str, ...]:
+    places = _find_texts(data, dynamic, header, (wanted,))
+    names = tuple(_text(data, place) for place in places)
+    for name in names:
+        if not _NAME.fullmatch(name):
+            refuse(f"it needs a library named {name!r}")
+    return names
+
+
+def _read_run_paths(data: bytes, dynamic: Segment, header: ElfHeader) -> tuple[str, ...]:
+    places = _find_texts(data, dynamic, header, _RUN_PATHS)
+    texts = (data[place : place + _LONGEST_RUN_PATH].partition(b"\0")[0] for place in places)
+    return tuple(text.decode("utf-8", "surrogateescape") for text in texts)
+
+
+def _find_texts(
+    data: bytes, dynamic: Segment, header: ElfHeader, wanted: Sequence[int]
+) -> tuple[int, ...]:
+    """Return where in the file the texts of entries with these tags begin."""
     table = None
     offsets = []
     entry = struct.Struct("<QQ" if header.is_wide else "<II")
@@ -252,17 +285,13 @@ def _read_names(data: bytes, dynamic: Segment, header: ElfHeader, wanted: int) -
             break
         if tag == _STRINGS:
             table = _find_offset(value, header.segments)
-        elif tag == wanted:
+        elif tag in wanted:
             offsets.append(value)
     if table is None:
         if offsets:
             refuse("it needs libraries, but has no table of their names")
         return ()
-    names = tuple(_text(data, table + offset) for offset in offsets)
-    for name in names:
-        if not _NAME.fullmatch(name):
-            refuse(f"it needs a library named {name!r}")
-    return names
+    return tuple(table + offset for offset in offsets)
 
 
 def _find_offset(address: int, segments: Sequence[Segment]) -> int | None:

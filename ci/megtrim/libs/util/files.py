@@ -147,7 +147,7 @@ def load_text(path: Path) -> str:
     """Return the text of a plain file of reasonable size. Raises OSError or ValueError."""
     facts = path.lstat()
     if not stat.S_ISREG(facts.st_mode) or facts.st_size > _LARGEST_BYTES:
-        msg = f"{path} is no plain file of reasonable size"
+        msg = f"{path} is not a plain file of reasonable size"
         raise ValueError(msg)
     return path.read_text(encoding="utf-8")
 

@@ -50,7 +50,7 @@ _SAID: Mapping[str, str] = {
     r"^\s*FAILED: \[code=135\]": _UNMAPPED,
     "Read-only file system": "the disk became read-only",
     "Input/output error": "the disk failed",
-    "Stale file handle|Transport endpoint is not connected": "the disk is gone",
+    "Stale file handle|Transport endpoint is not connected": "the disk disappeared",
     "Too many open files|Resource temporarily unavailable": _LIMITED,
     "File size limit exceeded|File too large": _LIMITED,
 }

@@ -131,7 +131,7 @@ def verify(
         msg = "--device runs the release that was built again: it needs --rebuild"
         raise click.UsageError(msg)
     if options.reuse is not None and rebuild:
-        msg = "--reuse takes earlier results, and cannot be combined with --rebuild"
+        msg = "--reuse uses earlier results, so it cannot be combined with --rebuild"
         raise click.UsageError(msg)
     with open_release(release) as folder:
         found = check_release(folder, expected=sha256, model=model)

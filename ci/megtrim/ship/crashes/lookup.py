@@ -51,7 +51,7 @@ _PART_OF_ID = "the report has only a part of the build id"
 _SEVERAL_IDS = "the report has several build ids for the file"
 _NOT_WHOLE = "the line of the crash was not understood whole"
 RENAMED = "the report has no build id: a program may have another name there"
-_NO_FILE = "the report does not name the file that it is of"
+_NO_FILE = "the report does not name its file"
 OTHER_RESULTS = "name that build: its folder of results with --out, or its release with --release"
 _NO_SYMBOLS = (
     "trim for arm64, armv7 or x86-64 with a toolchain that does not strip while it links, or with "
@@ -183,13 +183,13 @@ def _choose(
     named = [program for program in programs if anywhere or _may_be(program.name, frame, name)]
     unread = [each for each in nameless if not anywhere and _may_be(each, frame, name)]
     if unread:
-        text = f"{unread[0]} was trimmed, and there are no symbols of it that can be read"
+        text = f"{unread[0]} was trimmed, and no readable symbols of it were found"
         return CrashFinding(cause=CrashCause.UNKNOWN, text=text, hint=_NO_SYMBOLS)
     if not named and not ids and _OF_A_FILE.search(file) is None:
         return make_unknown(f"{_NOT_WHOLE}: {file[:200]} may be cut, and there is no build id")
     if not named:
         known = ", ".join(program.name for program in programs)
-        text = f"it crashed in {name}, and what was trimmed is {known}"
+        text = f"it crashed in {name}, but the trimmed program is {known}"
         return make_cleared(text, doubts=doubts if ids else (*doubts, RENAMED))
     if ids:
         shown = ", ".join(sorted(ids))
@@ -202,7 +202,7 @@ def _choose(
         others = ", ".join(nameless)
         return named, (
             *doubts,
-            f"it may be of {others}, of which there are no symbols that can be read",
+            f"it may be of {others}, of which no readable symbols were found",
         )
     return named, doubts
 

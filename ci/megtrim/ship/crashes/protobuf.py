@@ -36,19 +36,19 @@ class Message:
         """Return 0 for one that is not there, as protobuf does."""
         value = self._last(field, 0)
         if not isinstance(value, int):
-            msg = f"field {field} is no number"
+            msg = f"field {field} is not a number"
             raise WireError(msg)
         return value
 
     def text(self, field: int) -> str:
         value = self._last(field, b"")
         if not isinstance(value, bytes):
-            msg = f"field {field} is no text"
+            msg = f"field {field} is not text"
             raise WireError(msg)
         try:
             return value.decode("utf-8")
         except UnicodeDecodeError:
-            msg = f"field {field} is no UTF-8"
+            msg = f"field {field} is not UTF-8"
             raise WireError(msg) from None
 
     def messages(self, field: int, *, most: int) -> tuple["Message", ...]:
@@ -68,7 +68,7 @@ class Message:
 
 def _expect_bytes(value: int | bytes, field: int) -> bytes:
     if not isinstance(value, bytes):
-        msg = f"field {field} is no message"
+        msg = f"field {field} is not a message"
         raise WireError(msg)
     return value
 

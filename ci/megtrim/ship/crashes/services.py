@@ -92,7 +92,7 @@ def _read_sentry_images(event: Json) -> tuple[MappedFile, ...]:
         code_id, debug_id = ["" if _NO_ID.fullmatch(id_) else id_ for id_ in ids]
         _expect_hex(code_id or debug_id, "code_id")
         if code_id and debug_id and not is_part(debug_id[:32], code_id):
-            msg = f"code_id {code_id} and debug_id {debug_id} are of two files"
+            msg = f"code_id {code_id} and debug_id {debug_id} belong to two files"
             raise ShapeError(msg)
         found.append(
             MappedFile(
@@ -147,7 +147,7 @@ def _read_bugsnag_frame(number: int, frame: Json) -> CrashFrame:
     pc = _number(frame.get("lineNumber"), "lineNumber")
     file = _text(frame, "file")
     if not number and (address - pc) % _PAGE_BYTES:
-        msg = "frameAddress and lineNumber of a frame are of different places"
+        msg = "frameAddress and lineNumber of a frame belong to different places"
         raise ShapeError(msg)
     build_id = plain_id(str(frame.get("codeIdentifier") or ""))
     _expect_hex(build_id, "codeIdentifier")
@@ -178,7 +178,7 @@ def read_crashlytics(row: Json) -> CrashReport:
         pc = _number(each.get("offset"), "offset", decimal=True)
         address = _number(each.get("address"), "address", decimal=True)
         if not number and (address - pc) % _PAGE_BYTES:
-            msg = "offset and address of a frame are of different places"
+            msg = "offset and address of a frame belong to different places"
             raise ShapeError(msg)
         frames.append(
             CrashFrame(
@@ -316,7 +316,7 @@ def _absolute(pc: int, file: str) -> CrashFrame:
 def _text(value: Json, key: str) -> str:
     found = value.get(key)
     if found is not None and not isinstance(found, str):
-        msg = f"{key} is no text"
+        msg = f"{key} is not text"
         raise ShapeError(msg)
     return printable(found or "")
 

@@ -184,7 +184,7 @@ def open_release(path: Path) -> Iterator[Path]:
             with gzip.open(path) as packed:
                 _unpack(packed, Path(folder), shown=str(path))
         except (FileExistsError, NotADirectoryError):
-            raise _make_failure(str(path), "one name is of a file and of a folder") from None
+            raise _make_failure(str(path), "one name belongs to a file and to a folder") from None
         except (gzip.BadGzipFile, EOFError, zlib.error, tarfile.HeaderError, ValueError):
             raise _make_failure(str(path), "it is damaged, or cut off") from None
         except OSError as error:
@@ -205,7 +205,7 @@ def _unpack(packed: gzip.GzipFile, folder: Path, *, shown: str) -> None:
         files = files + 1
         top = top or first
         if info.type != tarfile.REGTYPE or not (is_inside(info.name) and is_inside(name)):
-            raise _make_failure(shown, f"{info.name!a:.120} is no plain file in its folder")
+            raise _make_failure(shown, f"{info.name!a:.120} is not a plain file in its folder")
         # Other tools take these as they are, so what they unpack would not be what was verified.
         if first != top:
             raise _make_failure(shown, f"{info.name!a:.120} is in another folder than {top!a}")
@@ -214,7 +214,7 @@ def _unpack(packed: gzip.GzipFile, folder: Path, *, shown: str) -> None:
         if info.size < 0:  # a header can say so, and all that follows would be read at once
             raise _make_failure(shown, f"{info.name!a:.120} has a size below zero")
         if left_bytes < 0 or files > _MOST_FILES:
-            raise _make_failure(shown, "it holds more than a release may")
+            raise _make_failure(shown, "it contains more than a release may")
         target = folder / name
         if target.exists():
             raise _make_failure(shown, f"{name!a:.120} is in it twice")

@@ -142,7 +142,7 @@ def _compare_caches(
         if path not in named:
             yield f"{path} is missing, and {scenario.id} was traced with it"
         elif expected is None:
-            yield f"{path} is there, and {scenario.id} was traced without one"
+            yield f"{path} exists, but {scenario.id} was traced without one"
         else:
             yield f"{path} is another algorithm cache than {scenario.id} was traced with"
 

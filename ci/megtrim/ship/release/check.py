@@ -123,7 +123,9 @@ def check_release(
         problems.append(error.message)
     if model and found.contents and sha256_file(model) not in found.contents.models.values():
         known = ", ".join(sorted(found.contents.models))
-        problems.append(f"{model} is none of its models ({known}): this release is for another one")
+        problems.append(
+            f"{model} is not one of its models ({known}): this release is for another one"
+        )
     return replace(found, problems=tuple(problems))
 
 
@@ -175,7 +177,7 @@ def _walk(folder: Path) -> tuple[list[str], list[str]]:
             if stat.S_ISREG(mode):
                 files.append(shown)
             elif not stat.S_ISDIR(mode):
-                problems.append(f"{_show(shown)} is no plain file")
+                problems.append(f"{_show(shown)} is not a plain file")
             elif not any(path.iterdir()):
                 problems.append(f"{_show(shown)} is an empty folder, which no release has")
         if len(files) > _MOST_FILES:
@@ -243,7 +245,7 @@ def _compare_artifacts(
         elif artifact.kind is ArtifactKind.REST:
             continue  # code without a file's headers, which no loader maps
         elif foreign := find_foreign((folder / path).read_bytes(), contents.toolchain.target):
-            yield f"{path} is no file of this release's machine: {foreign}"
+            yield f"{path} is not a file for this release's machine: {foreign}"
         elif misfit := find_misfit((folder / path).read_bytes(), page_bytes, source=path):
             yield f"{misfit}: {LINK_AGAIN}"
 
@@ -266,12 +268,12 @@ def _compare_documents(found: ReleaseCheck, contents: ReleaseContents) -> Iterat
     }
     for path in named:
         if path not in places and not path.startswith(_FOLDERS):
-            yield f"{path} is nothing that a release of these artifacts holds"
+            yield f"{path} does not belong in a release of these artifacts"
     payload = {path: sha256 for path, sha256 in named.items() if path not in DOCUMENTS}
     texts = seal(contents, payload, stages=found.stages, megtrim=found.megtrim)
     for path in sorted(texts.keys() - {CHECKSUMS_FILE}):
         if named.get(path) != digest(texts[path]):
-            yield f"{path} is of another release, or does not follow from {RELEASE_FILE}"
+            yield f"{path} comes from another release, or does not follow from {RELEASE_FILE}"
     programs = [each.name for each in contents.artifacts if each.kind is ArtifactKind.PROGRAM]
     shared = [each.name for each in contents.artifacts if each.kind is ArtifactKind.SHARED]
     released = {each.path for each in contents.artifacts}
@@ -300,7 +302,7 @@ def _compare_derived(
             continue
         names, sha256 = parse_left_out(_text(folder, path), source=path)
         if sha256 != each.sha256:
-            yield f"{path} is of another build than {RELEASE_FILE} describes"
+            yield f"{path} is from another build than {RELEASE_FILE} describes"
         if len(names) != count:
             yield f"{path} lists {len(names)} functions, {RELEASE_FILE} says {count}"
 
@@ -314,7 +316,7 @@ def _compare_proofs(found: ReleaseCheck, contents: ReleaseContents) -> Iterator[
     if add_proofs(contents, own).devices != contents.devices:
         yield f"{RELEASE_FILE} lists other devices than {PROOFS_PATH}"
     if found.files.get(PROOFS_PATH) != (digest(dump(own)) if own.entries else None):
-        yield f"{PROOFS_PATH} says other or more things than a release may, such as times or logs"
+        yield f"{PROOFS_PATH} contains more than a release may, such as times or logs"
 
 
 def _list_unproven(folder: Path, found: ReleaseCheck) -> Iterator[str]:

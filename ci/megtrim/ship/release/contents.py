@@ -116,9 +116,9 @@ class ReleaseScenario(Value):
 
     def list_objections(self) -> Iterator[str]:
         if self.id.count("/") != (1 if self.model else 0):
-            yield f"{self.id} is no scenario of {self.model or 'a command'}"
+            yield f"{self.id} is not a scenario of {self.model or 'a command'}"
         elif self.model and not self.id.startswith(f"{self.model}/"):
-            yield f"{self.id} is no scenario of {self.model}"
+            yield f"{self.id} is not a scenario of {self.model}"
         try:
             said = ScenarioOutcome(status=self.status, text="", time_s=0.0, outputs=self.outputs)
             expect_consistent(self.id, said)
@@ -147,9 +147,9 @@ class ReleasePatch(Value):
     def list_objections(self) -> Iterator[str]:
         for name in ("of", "report_sha256"):
             if _SHA256.fullmatch(getattr(self, name)) is None:
-                yield f"patch.{name} is no sha256"
+                yield f"patch.{name} is not a sha256"
         if _BUILD_ID.fullmatch(self.build_id) is None:
-            yield "patch.build_id is no build id"
+            yield "patch.build_id is not a build id"
         if not self.added or not {*self.added} <= {*self.kept}:
             yield "patch.added is empty, or not among patch.kept"
         for names in (self.added, self.kept):

@@ -85,4 +85,4 @@ def _find_rest(data: bytes, contents: ReleaseContents, read: Read) -> tuple[str,
             problem = find_mismatch(read(each.path), data, name=each.name)
             if problem != NO_REST:
                 return rest.path, problem
-    return "", f"it is no ELF file, and {NO_REST}"
+    return "", f"it is not an ELF file, and {NO_REST}"

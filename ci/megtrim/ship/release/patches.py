@@ -11,7 +11,7 @@ from megtrim.ship.crashes.finding import FOLDED, CandidateKind, CrashCause, Cras
 from megtrim.ship.crashes.program import TrimmedProgram
 from megtrim.ship.release.contents import ReleaseContents, ReleasePatch
 
-_LOOK = "`megtrim explain --crash FILE --release RELEASE` shows what is known of it"
+_LOOK = "`megtrim explain --crash FILE --release RELEASE` shows what is known about it"
 _BY_HAND = f"{_LOOK}; name what you want to keep in trim.keep, and build a release"
 
 

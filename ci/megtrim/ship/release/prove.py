@@ -100,7 +100,7 @@ def _expect_settled(contents: ReleaseContents, joined: Verdict, shown: str) -> N
     if joined.verdict not in SETTLED:
         open_ = ", ".join(each.id for each in joined.checks if each.status is not CheckStatus.PASS)
         msg = f"{shown}: the verdict is {joined.verdict}, so there is nothing to release: {open_}"
-        raise ProductFailure(msg, hint="the report says why; run device jobs again")
+        raise ProductFailure(msg, hint="the report shows why; run the device jobs again")
 
 
 def is_traced(found: ReleaseCheck) -> bool:

@@ -199,7 +199,7 @@ def why_not(experiment: Experiment, situation: Situation) -> str | None:
         return lacking
     data_type = situation.data_type
     if needs.data_types and data_type is not None and data_type not in needs.data_types:
-        return f"needs a model of {join_any(needs.data_types)}, and this one is of {data_type}"
+        return f"needs a model of {join_any(needs.data_types)}, but this one is of {data_type}"
     return None
 
 

@@ -122,7 +122,7 @@ def _tell_silence(action: IssueAction, where: NightPlace, most: int) -> Iterator
             f"No night has a time of {code(record.scenario)} since {code(when)}, at {commit}: "
             "whether it got slower is not known."
         )
-        yield "Look at its device first: `megtrim devices check` says what is wrong with it."
+        yield "Look at its device first: `megtrim devices check` shows what is wrong with it."
     if action.rows:
         cells = [
             (code(row.subject), code(row.device), prose(row.reason)) for row in action.rows[:most]

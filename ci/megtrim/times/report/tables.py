@@ -261,7 +261,7 @@ def find_ratio(row: PerformanceRow, against: Reference) -> RatioResult | None:
 
 def remarks(row: Row) -> tuple[str, ...]:
     left_out = (f"left out: {each.count}, {each.reason}" for each in row.left_out)
-    emulated = ("emulated: says nothing about a device",) if row.emulated else ()
+    emulated = ("emulated: this tells you nothing about a device",) if row.emulated else ()
     estimated = any(each.by_run_length for _, each in row.named_times)
     by_length = ("times from runs of different lengths",) if estimated else ()
     reason = (row.reason,) if row.reason else ()

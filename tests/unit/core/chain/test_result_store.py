@@ -707,7 +707,7 @@ def test_another_result_in_its_place_is_damage(link: bool, store: Store, said: l
 
     assert fresh
     assert again == bad
-    assert said == [f"{bad.path} was damaged: another result lies in its place; it is made again"]
+    assert said == [f"{bad.path} was damaged: another result is in its place; it is made again"]
     assert good.file("sub/file.txt").read_text(encoding="utf-8") == "pass"
 
 

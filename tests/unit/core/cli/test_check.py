@@ -81,7 +81,7 @@ def test_what_is_right_is_fine(team: Shell, committed: Path) -> None:
 def test_a_keep_set_that_is_not_there_yet_is_not_fine(team: Shell) -> None:
     team("check").expect(
         2,
-        "megtrim.yaml: 1 model and 3 scenarios can be trimmed; a pull request would be red, "
+        "megtrim.yaml: 1 model and 3 scenarios can be trimmed, but its check would fail, "
         "because there is no megtrim/keepset yet\n",
         "make it with megtrim trim --config megtrim.yaml, and commit it\n",
     )
@@ -103,7 +103,7 @@ waivers:
     [
         ("2026-10-01", 0, ""),
         ("2026-11-30", 0, "the waiver of ann for load_and_run lapses after 2026-11-30, today"),
-        ("2026-12-01", 2, "megtrim.yaml:12: the waiver of ann for load_and_run lapsed on"),
+        ("2026-12-01", 2, "megtrim.yaml:12: the waiver of ann for load_and_run expired on"),
     ],
 )
 @pytest.mark.usefixtures("committed")
@@ -144,7 +144,7 @@ def test_a_keep_set_of_something_else_is_wrong(
     """Said in a second, and not by a pull request; only what changed must be accepted."""
     edit(team, (old, new))
     answer = team("check").expect(
-        2, f"but its check on a pull request would fail, because megtrim/keepset: {because}\n"
+        2, f"the check of a pull request would fail, because megtrim/keepset: {because}\n"
     )
     again = f"megtrim trim --config megtrim.yaml{accept}"
     assert f"trace, and commit the keep set: {again}\n" in answer.err

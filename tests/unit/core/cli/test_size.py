@@ -183,10 +183,12 @@ def make_marks(source: str) -> Midout:
 
 @pytest.fixture(autouse=True)
 def trim(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
+    done = {"build/profile": Path()}
     made = SimpleNamespace(
         session=SimpleNamespace(
-            request=SimpleNamespace(config=SimpleNamespace(artifacts=("load_and_run",))),
-            results=SimpleNamespace(done={"build/profile": Path()}),
+            config=SimpleNamespace(artifacts=("load_and_run",)),
+            results=SimpleNamespace(done=done),
+            done=done,
             services=SimpleNamespace(marks=make_marks("\nMIDOUT_BEGIN(conv, 1)")),
         ),
         open_priced=lambda _: SimpleNamespace(program=make_program()),

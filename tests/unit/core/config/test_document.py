@@ -110,7 +110,10 @@ def test_depth_and_the_number_of_values_are_bounded_with_aliases_counted() -> No
         ("a: ! 5\n", "f:1: found the tag '!', expected values without tags"),
         ("a: &a {<<: *a}\n", "f:1: found lists or mappings nested too deep, expected fewer levels"),
         ("a: &x 1\nb: &x 2\n", "f:2: found an anchor (&) with the name of another, "),
-        ("a: - b\n", "f:1: found a '-' where no list can stand, expected '- ' at the start of its"),
+        (
+            "a: - b\n",
+            "f:1: found a '-' where there cannot be a list, expected '- ' at the start of its",
+        ),
         ("%YAML 9.9\n---\na: 1\n", "f:1: found something that is not YAML (found incompatible"),
         ("[" * 100_000, "f:1: found lists or mappings nested too deep, expected fewer levels"),
         ("- " * 100_000, "f:1: found lists or mappings nested too deep, expected fewer levels"),

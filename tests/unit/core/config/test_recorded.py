@@ -7,10 +7,10 @@ import pytest
 import yaml
 
 from megtrim.core.build_spec import Linkage
+from megtrim.core.cli.session.templates import ProjectStarter, project_starter
 from megtrim.core.config.load import load_config
 from megtrim.core.config.model import Config, is_shared_object
 from megtrim.core.config.problems import ConfigError
-from megtrim.core.config.templates import ProjectStarter, project_starter
 
 PROJECT = {"kind": "link", "source": "src", "target": "tool", "build": [["make", "-j4"]]}
 

@@ -159,7 +159,7 @@ FAILED = [
     ("change", "said"),
     [
         *FAILED,
-        (put(*RESULT, "outputs", value=[]), "it holds no output"),
+        (put(*RESULT, "outputs", value=[]), "it has no output"),
         (put(*OUTPUT, "size_bytes", value=0), "output run0-var178 is empty"),
         (put(*OUTPUT, "largest_difference", value=None), "run0-var178 could not be compared"),
         (put(*RESULT, "attempts", value=["pixel-6: lost"]), "every machine failed"),

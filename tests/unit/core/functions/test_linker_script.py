@@ -304,7 +304,7 @@ def test_lost_registrations_are_found_out(options: dict[str, int], lost: bool) -
     before = replace(BEFORE, registrations=42)
     after = replace(AFTER, registrations=41)
 
-    said = "41 functions are called before main, expected 42: so the link lost a registration"
+    said = "41 functions are called before main, expected 42, so the link lost a registration"
     assert reported(before, after, **options) == (f"lar: {said}" if lost else "")
 
 

@@ -66,7 +66,7 @@ def test_a_trap_names_the_regions_that_are_missing() -> None:
     [
         (run(132), "it trapped"),
         (run(133), "it trapped"),
-        (run(139), "it ended with 139"),
+        (run(139), "it crashed (exit status 139)"),
         (run(1), "it ended with 1"),
         (run(1, stderr="libc: Fatal signal 5 (SIGTRAP), code 1\n"), "it trapped"),
         (run(130, timed_out=True), "it did not end within 2 s"),
@@ -96,7 +96,7 @@ def test_a_reduced_build_that_alone_fails_is_an_engine_error() -> None:
 
     assert explain_by(run(139, stderr="reduced log"), profile, keep_set(1, 2)) == Diagnosis(
         status=ScenarioStatus.ENGINE_ERROR,
-        text="it ended with 139; "
+        text="it crashed (exit status 139); "
         "the profile build runs it, and nothing is missing from the keep set",
         log="reduced log",
     )

@@ -208,7 +208,7 @@ def test_a_trap_is_explained_by_the_profile_build(tmp_path: Path) -> None:
     ("reduced", "status", "how"),
     [
         (TRAPS, "trap", "it trapped"),
-        ("exit 139\nstderr bad\n", "engine-error", "it ended with 139"),
+        ("exit 139\nstderr bad\n", "engine-error", "it crashed (exit status 139)"),
     ],
 )
 def test_without_a_profile_build_a_bad_end_is_shown_all_the_same(

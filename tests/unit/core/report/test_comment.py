@@ -88,7 +88,7 @@ def test_a_verdict_that_is_not_clear_is_explained() -> None:
     first, *lines = opening(join(facts(scenarios=())))
 
     assert first.startswith("## ❔ `scenarios`: no scenario ran")
-    meaning = "Nothing failed, but what was seen does not prove that it works. "
+    meaning = "Nothing failed, but the runs do not prove that it works. "
     assert f"{meaning}This does not block the merge." in lines
 
 
@@ -143,7 +143,7 @@ def test_the_first_line_is_the_worst_thing(statuses: tuple[CheckStatus, ...]) ->
         ("within-budget", "✅ `load_and_run` +1 KiB (+0.04%), 16 KiB allowed"),
         ("growth-over-budget", "❌ `load_and_run` +59 KiB (+2.3%), 16 KiB allowed"),
         ("trap", f"❌ `{TUNED}` traps: it needs 2 regions that were trimmed"),
-        ("crash-on-a-hot-phone", f"❌ `{TUNED}`: it ended with 139"),
+        ("crash-on-a-hot-phone", f"❌ `{TUNED}`: it crashed (exit status 139)"),
         ("unverified-device", "⚠️ 1 of 3 scenarios not verified: device verification pending"),
         ("times", "❌ `resnet18-s/default@any fuse`: wrong outputs, and 4 more"),
     ],

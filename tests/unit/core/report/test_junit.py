@@ -238,7 +238,7 @@ def test_a_bomb_of_checks_is_one_case_for_those_without_room(
     assert outcome(further) == "failure"
     assert further[0].attrib == {
         "type": "further",
-        "message": f"{300 - shown} more checks than this file holds: verdict.json has all",
+        "message": f"{300 - shown} more checks than fit here: verdict.json has all",
     }
     assert further.attrib["classname"] == "megtrim.report"
     assert [case.attrib["name"] for case in root[0].findall("testcase")] == sorted(

@@ -87,8 +87,11 @@ def test_a_twin_names_symbols() -> None:
 @pytest.mark.parametrize(
     ("twin", "message"),
     [
-        (object_file((PARTS[0],), (), kind=2), "twin: not the same program"),
-        (object_file((Part(name=".text", content=b"\xdd" * 64), PARTS[1]), (), kind=2), "not the"),
+        (object_file((PARTS[0],), (), kind=2), "twin: this is another program"),
+        (
+            object_file((Part(name=".text", content=b"\xdd" * 64), PARTS[1]), (), kind=2),
+            "another program",
+        ),
         (LINKED[:100], "twin: a damaged ELF file"),
     ],
 )
@@ -125,7 +128,7 @@ def test_what_is_appended_is_unexplained_and_sections_of_functions_are_one() -> 
     ("data", "names", "message"),
     [
         (b"#!/bin/sh\n", NOTHING, "neither an ELF file nor an archive"),
-        (b"!<thin>\n", NOTHING, "a thin archive, which names its members"),
+        (b"!<thin>\n", NOTHING, "a thin archive, which only names its members"),
         (OBJECT[:200], NOTHING, "x: a damaged ELF file"),
         (archive({"a.o/": OBJECT})[:-9], NOTHING, "x: a damaged ELF file"),
         (archive({}), NameSources(twin=LINKED), "no link map and no twin"),

@@ -103,7 +103,7 @@ def test_each_limit_is_judged_by_itself(
 
 
 ANN = "new head (ann, to {})"
-LAPSED = "the waiver of ann lapsed on 2027-01-30: new head"
+LAPSED = "the waiver of ann expired on 2027-01-30: new head"
 
 
 @pytest.mark.parametrize(

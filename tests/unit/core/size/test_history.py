@@ -167,10 +167,10 @@ def test_many_components_are_one_row() -> None:
 @pytest.mark.parametrize(
     ("origin", "sizes", "expected"),
     [
-        ({"commit": ""}, STORED.sizes, "sizes of no commit"),
-        ({"committed_at": ""}, STORED.sizes, "sizes of no commit"),
-        ({"config": ""}, STORED.sizes, "sizes of no commit"),
-        ({"changed": True}, STORED.sizes, "differ from cccccccccccc"),
+        ({"commit": ""}, STORED.sizes, "sizes without a commit"),
+        ({"committed_at": ""}, STORED.sizes, "sizes without a commit"),
+        ({"config": ""}, STORED.sizes, "sizes without a commit"),
+        ({"changed": True}, STORED.sizes, "differ from commit cccccccccccc"),
         ({"committed_at": "2026-02-30T02:00:00Z"}, STORED.sizes, "expected a time"),
         ({}, {}, "found 0 files"),
     ],

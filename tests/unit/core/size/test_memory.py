@@ -283,5 +283,5 @@ def test_what_cannot_be_measured_says_why(
         (limit | {"inconclusive": "warn"}, INCONCLUSIVE),
     ):
         [row] = rows(found, None, **limits)
-        text = "not measured, because a device of kind fake does not say it"
+        text = "not measured, because a device of kind fake does not report memory"
         assert (row.status, row.text) == (status, text)

@@ -303,7 +303,8 @@ def crashed() -> ScenarioResult:
         TUNED,
         device="pixel-6",
         status=ScenarioStatus.ENGINE_ERROR,
-        text="it ended with 139, and the profile build fails too: it ended with 139",
+        text="it crashed (exit status 139), and the profile build fails too: "
+        "it crashed (exit status 139)",
         outputs=(),
         log_tail="load model: 2.841ms\n",
         conditions=Conditions(

@@ -293,7 +293,7 @@ def test_a_passed_scenario_is_not_failed_by_an_old_proof() -> None:
     assert of(trapped())["parity"].time_s == 0.0
 
 
-LAPSED = "the waiver of Ann lapsed on 2027-01-31: new model"
+LAPSED = "the waiver of Ann expired on 2027-01-31: new model"
 RENEW = "make it smaller, raise the budget, or have the owner of the waiver renew it"
 
 

@@ -101,6 +101,8 @@ def test_a_program_that_is_larger_than_by_regions_is_said(reduced_bytes: int, sa
 
     assert [line.startswith("load_and_run is larger by 1 ") for line in found] == [True] * said
     assert list_larger((made,), "deferred") == ()
+    (line,) = list_larger((replace(made, sizes=(replace(plain, size_bytes=1), reduced)),), "all")
+    assert "than the plain program (" in line
 
 
 def test_a_failed_growth_is_no_calm_page() -> None:

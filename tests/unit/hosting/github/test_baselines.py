@@ -601,7 +601,7 @@ def test_a_link_is_the_text_that_it_holds() -> None:
         (b"no zip", "File is not a zip file"),
         (packed("sizes.json")[:-30], "File is not a zip file"),
         (packed("sizes.json", data=b"0123").replace(b"0123", b"0124"), "Bad CRC-32"),
-        (packed("sizes.json", "sizes.json"), "sizes.json is there twice"),
+        (packed("sizes.json", "sizes.json"), "sizes.json occurs twice"),
         (packed("sizes.json", method=zipfile.ZIP_LZMA), "packed in a way that is not used here"),
         (packed("sizes.json", method=zipfile.ZIP_BZIP2), "packed in a way that is not used here"),
         (patched(packed("sizes.json"), 6, 8, "<H", 1), "is encrypted"),

@@ -194,8 +194,8 @@ def proven_before(*entries: Evidence, **changes: Any) -> dict[str, Any]:
 PASS = CheckStatus.PASS
 FAIL = CheckStatus.FAIL
 UNVERIFIED = CheckStatus.UNVERIFIED
-NO_RESULT = "device verification pending: the device job brought no result of it"
-OTHER_BUILD = "device verification pending: what the device job brought is of another build"
+NO_RESULT = "device verification pending: the device job delivered no result for it"
+OTHER_BUILD = "device verification pending: the evidence of the device job is from another build"
 GONE_PROOF = "device verification pending: the proof that it was left out for is not to be had"
 LEFT_OUT = "device verification pending: it was left out for a proof"
 NO_RUNNER = "no runner with the labels self-hosted, megtrim, any took the job within the time that"
@@ -346,7 +346,7 @@ def test_what_is_known_of_a_scenario_is_its_check(
         (PendingReason.NO_RUNNER, NO_RUNNER, START_RUNNER),
         (PendingReason.APPROVAL, "the device job waits for a reviewer", APPROVE_JOB),
         (PendingReason.LATE, "the device job had not ended in time", WAIT_FOR_DEVICE),
-        (None, "the device job brought no result of it", WAIT_FOR_DEVICE),
+        (None, "the device job delivered no result for it", WAIT_FOR_DEVICE),
     ],
 )
 def test_silence_is_shown_with_its_reason_and_what_to_do(
@@ -412,7 +412,7 @@ def test_the_last_proof_is_shown_and_expires(
 ) -> None:
     lost = evidence(result(status=ScenarioStatus.INFRASTRUCTURE, text="gone"))
     found = () if silent else (lost,)
-    why = "the device job brought no result of it" if silent else "pixel-6: gone"
+    why = "the device job delivered no result for it" if silent else "pixel-6: gone"
     before = proofs(evidence(result(binding=binding), day=day))
     check = only(seen(*found, proofs=before))
 
@@ -512,7 +512,7 @@ def test_a_pass_is_held_to_its_age(day: str, age: str) -> None:
 
     assert check.status is CheckStatus.FAIL
     assert check.text == (
-        "device verification pending: what pixel-6 brought is no proof by its age; "
+        "device verification pending: what pixel-6 brought is too old for a proof; "
         f"last proof {age}, allowed are 14 days"
     )
     assert check.hint.startswith("look at the clock of the machine that ran it")

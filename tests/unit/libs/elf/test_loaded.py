@@ -43,13 +43,13 @@ def test_a_strip_is_no_difference(change: Callable[[bytes], bytes]) -> None:
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        (lambda _: b"", "it is no intact ELF file"),
-        (lambda data: data[:70], "it is no intact ELF file"),
-        (put(18, b"\x3e"), "it is for another machine, or of another kind"),
-        (put(16, b"\x02"), "it is for another machine, or of another kind"),
-        (put(7, b"\x09"), "it is for another machine, or of another kind"),
-        (put(24, b"\x01"), "its header says another entry point or other flags"),
-        (put(48, b"\x01"), "its header says another entry point or other flags"),
+        (lambda _: b"", "it is not an intact ELF file"),
+        (lambda data: data[:70], "it is not an intact ELF file"),
+        (put(18, b"\x3e"), "it is for another machine, or another kind of file"),
+        (put(16, b"\x02"), "it is for another machine, or another kind of file"),
+        (put(7, b"\x09"), "it is for another machine, or another kind of file"),
+        (put(24, b"\x01"), "its header has another entry point or other flags"),
+        (put(48, b"\x01"), "its header has another entry point or other flags"),
         (put_field(1, 7), "its segment 1, LOAD, has the flags 0x7, expected "),
         (put_field(3, 0x20000), "its segment 1, LOAD, lies at 0x20000, expected "),
         (put_field(5, 1), "its segment 1, LOAD, takes bytes of the file: 0x1, expected "),
@@ -70,16 +70,16 @@ def test_a_byte_that_is_loaded_is_named_with_its_address() -> None:
     changed = put(at, bytes([WHOLE[at] ^ 1]))(WHOLE)
     said = find_difference(WHOLE, changed)
 
-    assert said == f"its segment 1, LOAD, holds other bytes from {segment[3] + 8:#x} on"
-    assert find_other_code(WHOLE, changed) == "it holds other code"
+    assert said == f"its segment 1, LOAD, has other bytes from {segment[3] + 8:#x} on"
+    assert find_other_code(WHOLE, changed) == "it contains other code"
 
 
 def test_a_twin_may_have_another_build_id_and_no_other_code() -> None:
     twin = WHOLE.replace(bytes.fromhex(ID), b"\x11" * 20)
 
     assert find_other_code(WHOLE, twin) == ""
-    assert find_other_code(WHOLE, numbered_file()) == "it holds other code"
-    assert find_other_code(WHOLE, b"") == "it is no intact ELF file"
+    assert find_other_code(WHOLE, numbered_file()) == "it contains other code"
+    assert find_other_code(WHOLE, b"") == "it is not an intact ELF file"
 
 
 @pytest.mark.parametrize(
@@ -102,7 +102,7 @@ def test_a_file_is_for_its_target(target: str, said: str) -> None:
 
 @pytest.mark.parametrize("damaged", [b"", b"#!/bin/sh\n", WHOLE[:80]])
 def test_what_is_no_file_is_for_no_target(damaged: bytes) -> None:
-    assert find_foreign(damaged, "aarch64-linux-gnu") == "it is no intact ELF file"
+    assert find_foreign(damaged, "aarch64-linux-gnu") == "it is not an intact ELF file"
 
 
 def test_an_object_is_for_no_target() -> None:

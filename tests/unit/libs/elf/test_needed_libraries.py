@@ -10,6 +10,7 @@ from megtrim.libs.elf.needed_libraries import (
     CxxRuntime,
     Needs,
     find_cxx_runtime,
+    list_found_in,
     read_loader,
     read_needs,
 )
@@ -24,10 +25,15 @@ DYNAMIC = 2
 INTERP = 3
 NEEDED = 1
 STRTAB = 5
+RUNPATH = 29
 
 
 def elf(
-    *needed: str | bytes, loader: str = "", machine: int = AARCH64, table: bool = True
+    *needed: str | bytes,
+    loader: str = "",
+    machine: int = AARCH64,
+    table: bool = True,
+    run_path: str = "",
 ) -> bytes:
     """Return a little-endian 64-bit file with these libraries and this loader."""
     strings = b"\0"
@@ -35,12 +41,15 @@ def elf(
     for name in needed:
         offsets.append(len(strings))
         strings += (name.encode() if isinstance(name, str) else name) + b"\0"
+    run_path_at = len(strings)
+    strings += run_path.encode() + b"\0"
     count = 3 if loader else 2
     begin = 64 + 56 * count
     interp = loader.encode() + b"\0"
     strings_at = begin + len(interp)
     dynamic_at = strings_at + len(strings)
     entries = [(NEEDED, offset) for offset in offsets]
+    entries += [(RUNPATH, run_path_at)] if run_path else []
     # Addresses are not offsets: the table must be looked for through the loaded segment.
     entries += [(STRTAB, 0x10000 + strings_at)] if table else []
     dynamic = b"".join(struct.pack("<QQ", *entry) for entry in (*entries, (0, 0)))
@@ -77,6 +86,26 @@ def make(folder: Path, files: dict[str, bytes]) -> Path:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(data)
     return folder
+
+
+@pytest.mark.parametrize(
+    ("run_path", "found"),
+    [
+        ("", ()),
+        ("$ORIGIN:/nowhere", ()),
+        ("{tree}/build", ("libown.so",)),
+        (f"/{'long/' * 200}:{{tree}}/other:{{tree}}/build:", ("libown.so",)),
+        ("{tree}-2/build", ()),
+    ],
+)
+def test_libraries_that_a_program_finds_where_it_was_built(
+    tmp_path: Path, run_path: str, found: tuple[str, ...]
+) -> None:
+    tree = tmp_path / "work"
+    asked = elf("libown.so", "libc.so.6", run_path=run_path.format(tree=tree))
+    make(tmp_path, {"program": asked, "work/build/libown.so": b"", "work-2/build/libc.so.6": b""})
+
+    assert list_found_in(tmp_path / "program", tree) == found
 
 
 @pytest.fixture

@@ -141,7 +141,7 @@ def test_a_damaged_document_is_refused_or_right(name: str) -> None:
         ("Sentry", (*FIRST, "package"), "/lib/libother.so", "package of a frame is 'libother.so'"),
         ("Sentry", (*FIRST, "image_addr"), "0x1000", "image_addr of a frame is not that of"),
         ("Sentry", (*FIRST, "addr_mode"), "rel:0", "addr_mode is 'rel:0'"),
-        ("Sentry", ("debug_meta", "images", 1, "debug_id"), "12" * 16, "are of two files"),
+        ("Sentry", ("debug_meta", "images", 1, "debug_id"), "12" * 16, "belong to two files"),
         ("Sentry", (*THROWN, "type"), "SIGSEGV", "signal.number is 5, and the type is that of 11"),
         ("Sentry", ("debug_meta", "images", 1, "code_id"), "none", "expected a build id"),
         ("Bugsnag", (*CALLED, "frameAddress"), "0x1234", "are of different places"),

@@ -378,7 +378,7 @@ def test_a_list_of_no_program(tmp_path: Path) -> None:
     folder = write(tmp_path / "r", documents(more={"symbols/old.left-out.json": text}))
 
     assert problems(folder) == (
-        "symbols/old.left-out.json is nothing that a release of these artifacts holds"
+        "symbols/old.left-out.json does not belong in a release of these artifacts"
     )
 
 

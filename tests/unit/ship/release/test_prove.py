@@ -157,7 +157,7 @@ def test_a_verdict_of_another_build_is_refused(drafts: Drafts) -> None:
     good = joined(CheckStatus.PASS)
     other = tuple(replace(each, binding="c" * 64) for each in good.scenarios)
 
-    with pytest.raises(InputError, match="is of another build than the draft"):
+    with pytest.raises(InputError, match="is from another build than the draft"):
         drafts.prove(replace(good, scenarios=other))
 
 
@@ -185,7 +185,9 @@ def test_what_was_built_again_must_be_equal(drafts: Drafts, tmp_path: Path) -> N
     differing = replace(DRAFT, artifacts=contents(program="other\n").artifacts)
     other = write(tmp_path / "other", documents(described=differing, program="other\n"))
 
-    with pytest.raises(ProductFailure, match="was built from the same, and differs") as caught:
+    with pytest.raises(
+        ProductFailure, match="was built from the same inputs, but differs"
+    ) as caught:
         drafts.prove(joined(CheckStatus.PASS), again=other)
     assert "\n  bin/load_and_run\n" in caught.value.message
     assert drafts.prove(joined(CheckStatus.PASS), again=same).is_dir()

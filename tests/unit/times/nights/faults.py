@@ -144,7 +144,7 @@ EVIDENCE_FAULTS: dict[str, tuple[EvidenceFault, str]] = {
     ),
     "more were run than there is a budget for": (
         measure(samples=MORE),
-        f"a sample is of round {2 * FEWEST_ROUNDS}",
+        f"a sample is from round {2 * FEWEST_ROUNDS}",
     ),
     "its times are longer than the job took": (
         measure(time_s=0.2, program_time_s=0.1),

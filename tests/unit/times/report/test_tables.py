@@ -110,7 +110,7 @@ def test_what_a_reader_must_know_of_a_row() -> None:
     (hot,) = tables.tables(performance(rows=(REGRESSED,)))
 
     assert found.lines[0].remarks == (
-        "emulated: says nothing about a device",
+        "emulated: this tells you nothing about a device",
         "times from runs of different lengths",
     )
     assert hot.lines[0].remarks == (

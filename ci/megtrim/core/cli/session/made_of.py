@@ -27,7 +27,7 @@ from megtrim.places.compile.projects.checkout import Checkout, digest_of
 
 _MOST_LINKS = 40
 _KEPT = "**/*.json"
-_NOWHERE = "which no commit of this repository holds"
+_NOWHERE = "which no commit of this repository contains"
 _OF_IT = "a folder that is not of the program's sources"
 
 

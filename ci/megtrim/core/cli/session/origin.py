@@ -90,7 +90,7 @@ def explain_refusal(folder: Path, processes: ProcessRunner) -> str:
         return ""
     return (
         f"the repository around {folder} belongs to another user, so git refuses to read it; "
-        "if you trust its settings, `git status` there says how to tell git"
+        "if you trust its settings, `git status` there shows how to tell git so"
     )
 
 

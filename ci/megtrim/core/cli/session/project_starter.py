@@ -5,10 +5,10 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
+from megtrim.core.cli.session.project_template import render_project
 from megtrim.core.cli.session.starter import StarterFiles
+from megtrim.core.cli.session.templates import name_keep_set
 from megtrim.core.config.model import ARCHIVE_SUFFIX, SHARED_SUFFIX
-from megtrim.core.config.project_template import render_project
-from megtrim.core.config.templates import name_keep_set
 from megtrim.libs.util.errors import InputError
 from megtrim.libs.util.input_files import FOLDER, kind_at
 

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from megtrim.core.cli.session.starter import StarterFiles
+from megtrim.core.cli.session.templates import ProjectStarter, name_keep_set, project_starter
 from megtrim.core.config.model import is_shared_object
-from megtrim.core.config.templates import ProjectStarter, name_keep_set, project_starter
 from megtrim.libs.elf.needed_libraries import list_needed
 from megtrim.libs.util.errors import InputError
 from megtrim.libs.util.process import ProcessRunner

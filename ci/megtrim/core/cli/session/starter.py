@@ -8,12 +8,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 
 from megtrim.core.cli.session.preflight import read_npy_header
-from megtrim.core.config.config_id import DEFAULT_CONFIG, choose
-from megtrim.core.config.items import climb
-from megtrim.core.config.json_schema import make_files
-from megtrim.core.config.load import LoadedConfig, list_toolchains, load_config
-from megtrim.core.config.project_template import render_models
-from megtrim.core.config.templates import (
+from megtrim.core.cli.session.project_template import render_models
+from megtrim.core.cli.session.templates import (
     MODELS,
     SCHEMAS,
     StarterModel,
@@ -22,6 +18,10 @@ from megtrim.core.config.templates import (
     name_models,
     starter,
 )
+from megtrim.core.config.config_id import DEFAULT_CONFIG, choose
+from megtrim.core.config.items import climb
+from megtrim.core.config.json_schema import make_files
+from megtrim.core.config.load import LoadedConfig, list_toolchains, load_config
 from megtrim.core.model_facts import ModelFacts, Variable, describe_variable
 from megtrim.core.project import find_kind, find_kinds, read_any_model
 from megtrim.libs.programs import npy

@@ -44,7 +44,10 @@ from megtrim.libs.render.markup import one_line
 from megtrim.libs.util.errors import InputError
 from megtrim.libs.util.value import Value
 
-_GUESSED = "the file holds no relocations of its link: some references are missed, some are none"
+_GUESSED = (
+    "the file contains no relocations of its link, so some references are missing, and some are "
+    "wrong"
+)
 
 _MOST_RULES = 50
 """Functions of a match whose rules are looked up."""

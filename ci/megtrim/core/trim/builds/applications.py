@@ -5,10 +5,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from megtrim.core.build_spec import REST_SUFFIX, Linkage, Variant, cmake_value
-from megtrim.core.chain.graph import trims_functions, trims_plain_build
+from megtrim.core.chain.filenames import WORK_FOLDER
+from megtrim.core.chain.graph import PLAIN, trims_functions, trims_plain_build
 from megtrim.core.chain.result_store import StageFolder
 from megtrim.core.chain.session import Session, TrimRequest, binary, binary_digest
 from megtrim.core.config.scenarios import Scenario, all_scenarios
+from megtrim.libs.elf.needed_libraries import list_found_in
 from megtrim.libs.util.errors import InputError
 from megtrim.places.compile.projects.application import FULL_LTO, ApplicationSpec, expect_possible
 
@@ -156,6 +158,24 @@ def warn_of_libraries(session: Session) -> Iterator[str]:
         if name.endswith(".so") and name not in trimmed:
             level = "not trimmed" if trims_plain_build(config) else "trimmed only by regions"
             yield f"{name} is {level}: no scenario runs an application with `library: shared`"
+
+
+def warn_of_left_behind(session: Session) -> Iterator[str]:
+    """A program finds a library of its own build where that was built, and on no other machine."""
+    made = session.done.get(PLAIN)
+    config = session.config
+    if made is None or not config.engine.is_project:
+        return
+    tree = session.services.store.root / WORK_FOLDER
+    for name in config.artifacts:
+        beside = companion_files(name, session)
+        for library in list_found_in(binary(made, name), tree):
+            if library not in beside:
+                yield (
+                    f"{name} loads {library} from the folder where it was built, and that is not "
+                    f"trimmed and not in final/bin: link it into {name}, often by "
+                    "BUILD_SHARED_LIBS: false in engine.cmake, or trim it as engine.target"
+                )
 
 
 def _engines_own(request: TrimRequest) -> tuple[str, ...]:

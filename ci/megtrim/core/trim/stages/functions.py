@@ -265,7 +265,7 @@ def _take(given: DeviceResult, scenario: Scenario, session: Session, folder: Pat
         raise InputError(_of_another_link(scenario, found.link_sha256, wanted), hint=hint)
     expect_fitting(given, binding(named_inputs(scenario, session)), _LIST)
     if data is None or found is None:
-        msg = f"{scenario.id}: {given.device.name} brought no {_LIST}"
+        msg = f"{scenario.id}: {given.device.name} delivered no {_LIST}"
         raise InputError(msg, hint="run the device job again")
     observed = read_observables(session.done[LINKED].file(linking.observables(name)))
     if found != function_list(observed, found.names):

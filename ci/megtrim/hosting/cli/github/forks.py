@@ -50,7 +50,7 @@ def publish_fork(config: str, workflow: str, toolchains: str, to: Path) -> int:
         }
         if not files:
             msg = f"the run {event.ended_run} left no report"
-            raise InputError(msg, hint="its log says why; a cancelled run leaves none")
+            raise InputError(msg, hint="its log shows why; a cancelled run leaves none")
         for path, data in files.items():
             write_atomically(path, data.decode("utf-8", "replace"))
         if names:

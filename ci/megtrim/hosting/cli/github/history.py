@@ -204,7 +204,9 @@ def _choose_ancestor(api: Api, event: Event, commits: tuple[str, ...]) -> str:
     for commit in commits[:_MOST_BASES]:
         if is_ancestor(api, repository, commit, head):
             return commit
-        open_console().warn(f"{commit} is not in the history of the default branch: it is no base")
+        open_console().warn(
+            f"{commit} is not in the history of the default branch, so it cannot be the base"
+        )
     return ""
 
 

@@ -47,7 +47,7 @@ def _read_reference(config: Path) -> str:
         warn(one_line(str(error), most=1000))
         return ""
     if reference and not is_fixed(reference):
-        warn(f"toolchain.image is no digest: {one_line(reference)}")
+        warn(f"toolchain.image has no digest: {one_line(reference)}")
         return ""
     return reference
 

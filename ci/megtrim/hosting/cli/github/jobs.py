@@ -89,7 +89,7 @@ def _look_at_environment(api: Api, event: Event) -> bool | None:
 _ENVIRONMENT: Mapping[bool | None, str] = {
     True: "it asks no one",
     False: "it has rules",
-    None: "GitHub does not say what rules it has",
+    None: "GitHub does not show its rules",
 }
 
 

@@ -114,7 +114,7 @@ BASE = "level: function, base: plain"
         *((BASE, f"stage {verb}", FROM_PLAIN) for verb in ("profile", "header")),
         ("", "stage functions", BY_REGION),
         ("", "ci evidence pack --functions --to bundle", BY_REGION),
-        ("level: function", "stage header --accept", "with trim.level: function the keep set is "),
+        ("level: function", "stage header --accept", "with trim.level: function, a keep set is "),
         ("", "verify --scenario m/x@any", "--scenario: found 'm/x@any', expected one of m/s@any"),
     ],
 )
@@ -253,7 +253,7 @@ def test_what_a_run_writes_is_no_base_of_it(
     [
         ((), False, "contains no plain build: nothing is compared with an earlier one"),
         (("build/torn/bin/load_and_run",), False, "contains no plain build: nothing"),
-        ((), True, "holds a plain build of another version of megtrim: nothing is"),
+        ((), True, "contains a plain build of another version of megtrim: nothing is"),
     ],
 )
 def test_an_earlier_program_that_is_missing_is_a_warning(

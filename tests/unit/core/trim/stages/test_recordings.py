@@ -116,7 +116,7 @@ def test_a_record_of_something_else_is_refused(tmp_path: Path, name: str) -> Non
 
     assert caught.value.message == (
         f"m/s@any: the {KINDS[name].what} in {tmp_path / 'evidence'} "
-        "is of another program, model or input"
+        "is for another program, model or input"
     )
 
 

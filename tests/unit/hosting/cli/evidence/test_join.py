@@ -132,7 +132,9 @@ def test_silence_has_its_reason(final_: Final) -> None:
     assert final_("--pending", "fork", "--evidence", "gone").status == 0
     assert "a pull request from a fork" in final_.checks()[f"device:{SCENARIO}"]
     assert final_("--pending", "").status == 0
-    assert final_.checks()[f"device:{SCENARIO}"].endswith("the device job brought no result of it")
+    assert final_.checks()[f"device:{SCENARIO}"].endswith(
+        "the device job delivered no result for it"
+    )
     assert final_("--pending", "lazy").status == 2
 
 

@@ -149,7 +149,7 @@ def test_what_is_wrong_with_the_configuration_the_trim_says(
     broken = job()
 
     assert (tag.status, broken.status) == (0, 0)
-    assert "toolchain.image is no digest: android:r21e" in tag.err
+    assert "toolchain.image has no digest: android:r21e" in tag.err
     assert "megtrim.yaml" in broken.err
 
     monkeypatch.setenv("GITHUB_ACTIONS", "true")
@@ -228,8 +228,8 @@ def test_an_image_that_cannot_be_kept(
     ("recipe", "arguments", "message"),
     [
         ("android-arm64", (BASE, "NDK_URL="), "docker/android-arm64/Dockerfile:2: ARG NDK_URL sa"),
-        ("linux-arm64", ("BASE",), "docker/linux-arm64/Dockerfile:1: ARG BASE says what it is bu"),
-        ("linux-arm64", ("BASE=debian:12",), "docker/linux-arm64/Dockerfile:1: ARG BASE says wha"),
+        ("linux-arm64", ("BASE",), "docker/linux-arm64/Dockerfile:1: ARG BASE must name its sou"),
+        ("linux-arm64", ("BASE=debian:12",), "docker/linux-arm64/Dockerfile:1: ARG BASE must nam"),
         ("../x", (), "the recipe: found '../x', expected one of android-arm64, linux-arm64\n"),
     ],
 )

@@ -75,7 +75,7 @@ def test_an_environment_that_asks_no_one_is_a_warning(
     [
         ([], "environment megtrim-devices: it asks no one"),
         (["required_reviewers"], "environment megtrim-devices: it has rules"),
-        (None, "environment megtrim-devices: GitHub does not say what rules it has"),
+        (None, "environment megtrim-devices: GitHub does not show its rules"),
     ],
 )
 def test_what_an_environment_asks_is_said(job: Job, rules: list[str] | None, said: str) -> None:

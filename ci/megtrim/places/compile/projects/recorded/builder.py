@@ -281,7 +281,7 @@ def expect_same_compiler(link: RecordedLink, target: str, link_env: LinkEnvironm
     if found == target and clang == ("clang" in link_env.toolchain.version):
         return
     name = Path(link.program).name
-    msg = f"{link.name} is linked by {name}, for {found}, and engine.compiler is for {target}"
+    msg = f"{link.name} is linked by {name}, for {found}, but engine.compiler is for {target}"
     raise InputError(msg, hint=f"write `compiler: {name}` in engine")
 
 

@@ -8,9 +8,9 @@ import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from megtrim.core.cli.session.templates import StarterModel, model_files, starter
 from megtrim.core.config.document import parse_document
 from megtrim.core.config.load import LoadedConfig, load_config
-from megtrim.core.config.templates import StarterModel, model_files, starter
 from megtrim.core.project import find_kind
 from megtrim.hosting.caller_texts import (
     FORKS,
