@@ -380,7 +380,7 @@ def test_a_model_of_a_library(library: Shell) -> None:
     [
         (("a.param",), "found no checkout of ncnn"),
         (("a.param", "--engine", "ncnn/src"), "expected a checkout of ncnn"),
-        (("a.param", "m.mge", "--engine", "ncnn"), "a.param is a model of ncnn, m.mge is not"),
+        (("a.param", "m.mge", "--engine", "ncnn"), "a.param is a model of ncnn, but m.mge is not"),
         (("cut.param", "--engine", "ncnn"), "cut.param: found 1 layers, expected 2"),
     ],
 )

@@ -291,7 +291,7 @@ def test_other_bytes_are_a_failure(shell: Shell, monkeypatch: pytest.MonkeyPatch
         # It would be compared with itself.
         (
             ("camera-1.4", "--rebuild", "--reuse", "megtrim-out"),
-            "--reuse takes earlier results",
+            "--reuse uses earlier results",
         ),
         # A script whose variable is not set would verify anything.
         *(
