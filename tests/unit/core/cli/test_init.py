@@ -178,7 +178,11 @@ def _write(name: str, data: bytes) -> Callable[[Shell], object]:
 @pytest.mark.parametrize(
     ("words", "message", "prepare"),
     [
-        ((RESNET, SAMPLE), f"{SAMPLE} is a model of the sample engine, {RESNET} is not", _nothing),
+        (
+            (RESNET, SAMPLE),
+            f"{SAMPLE} is a model of the sample engine, but {RESNET} is not",
+            _nothing,
+        ),
         ((RESNET, "--engine", "folder"), "found a folder, expected a checkout of Meg", _nothing),
         ((RESNET, "--engine", "gone"), "gone: found no such file, expected a checkout", _nothing),
         ((SAMPLE, "--engine", "folder"), "found a folder, expected a copy of the sam", _nothing),

@@ -121,8 +121,8 @@ WITHIN = "outputs equal within {} (1 tensor, 12 bytes)"
             {"a": OTHER},
             0.0,
             (
-                "output a: largest difference 0.5, allowed is 0; output b came from the plain "
-                "build alone"
+                "output a: largest difference 0.5, allowed is 0; output b came only from the plain "
+                "build"
             ),
             (DIFFERS,),
         ),

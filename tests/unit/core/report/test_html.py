@@ -242,7 +242,7 @@ level region layout scoped minimum size yes optimize none
 Device qemu-arm64 kind qemu cpu max version 7.2.22
 """,
     empty: """
-Inconclusive scenarios: no scenario ran on the reduced build Nothing failed, but the runs do not prove that it works
+Inconclusive scenarios: no scenario ran on the reduced build Nothing failed, but the runs do
 Size not known nothing was built
 """,
 }
