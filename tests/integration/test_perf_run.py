@@ -56,7 +56,7 @@ def test_experiments_of_arm_run_on_an_emulated_device(make_project: MakeProject)
 
     refused = project.run("perf run", *QUICK)
     assert refused.rc == 2
-    assert "is emulated (qemu): its times tell you nothing" in refused.stderr
+    assert "is emulated (qemu): its times mean nothing" in refused.stderr
 
     words = (*QUICK, "--emulated")
     ended = project.run("perf run", *words, "--json")
