@@ -212,7 +212,7 @@ def say_sizes(*names: str) -> bytes:
     return dump_sizes(Baseline(sizes={(name, "reduced"): 1 for name in names})).encode()
 
 
-OTHER_BUILD = f"{REST} is not the companion file of {FIRST}: it is of another build"
+OTHER_BUILD = f"{REST} is not the companion file of {FIRST}: it is from another build"
 OTHER_BYTES = "has other bytes than were linked"
 NO_REST = f"{REST} is not the companion file of {FIRST}: it is not a file of deferred functions"
 NO_TWIN = f"{SYMBOLS} is not {FIRST} with its symbols: "
@@ -459,9 +459,9 @@ CHANGED: tuple[tuple[str, str, Callable[[bytes], bytes]], ...] = (
     ("LOAD, has other bytes from", FIRST, edit_relocations),
     ("INTERP, has other bytes from", FIRST, edit_loader),
     ("DYNAMIC, has other bytes from", FIRST, edit_segment(DYNAMIC, 2, 0)),
-    ("LOAD, lies at another place of its page", FIRST, edit_segment(LOADED, 2, 16)),
+    ("LOAD, is at another place of its page", FIRST, edit_segment(LOADED, 2, 16)),
     ("its build id is 0000", FIRST, edit_build_id),
-    ("its header says another entry point", FIRST, flip(24)),
+    ("its header has another entry point", FIRST, flip(24)),
     ("it is for another machine, or another kind of file", FIRST, flip(18)),
     ("has the flags 0x7, expected 0x4", FIRST, edit_segment(LOADED, 1, 7)),
     ("takes bytes of memory: 0x1, expected", FIRST, edit_segment(LOADED, 6, 1)),
@@ -479,9 +479,9 @@ CHANGED: tuple[tuple[str, str, Callable[[bytes], bytes]], ...] = (
     ("is none of", FIRST, lambda data: data[:64]),
     ("is none of", FIRST, lambda data: b"\x1f\x8b" + data),
     (f"not the {REST} that was released: its block", REST, flip(-1)),
-    (f"not the {REST} that was released: it is of another build", REST, flip(20)),
-    (f"not the {REST} that was released: it holds", REST, lambda data: data + b"\0"),
-    (f"not the {REST} that was released: it holds", REST, lambda data: data[:-1]),
+    (f"not the {REST} that was released: it is from another build", REST, flip(20)),
+    (f"not the {REST} that was released: it has", REST, lambda data: data + b"\0"),
+    (f"not the {REST} that was released: it has", REST, lambda data: data[:-1]),
 )
 
 
@@ -501,7 +501,7 @@ def name_origin(data: bytes, parts: Parts) -> str:
 
 
 def test_a_packaged_file_of_another_build(parts: Parts) -> None:
-    for path, said in ((FIRST, "taken is none of"), (REST, "it is of another build")):
+    for path, said in ((FIRST, "taken is none of"), (REST, "it is from another build")):
         with pytest.raises(ProductFailure, match=said):
             name_origin(parts.other[path], parts)
 

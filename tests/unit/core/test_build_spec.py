@@ -46,7 +46,7 @@ def test_further_options_override_the_specs_own() -> None:
 
 def test_the_headers_entry_is_its_path_in_the_tree() -> None:
     assert SPEC.header_entry(Path("/out/src")) == (("HEADER", "/out/src/megtrim/reduce.h"),)
-    with pytest.raises(InputError, match="has blanks"):
+    with pytest.raises(InputError, match="contains blanks"):
         SPEC.header_entry(Path("/my out/src"))
 
 

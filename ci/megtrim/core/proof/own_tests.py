@@ -43,7 +43,13 @@ def work(session: Session, folder: Path) -> SuiteResult:
     if named is not None:
         with suites.open_suite(session, folder) as place:
             functions = trial.name_traps(trapped, named, place)
-    return trial.judge(seen, functions)
+    return judge(
+        seen,
+        functions,
+        target=trial.target,
+        keeps=suites.find_asked(session).keep,
+        defers=defers_functions(session.config),
+    )
 
 
 class SeenTests(Value):
@@ -104,39 +110,43 @@ class _Trial:
                 functions[name] = read_function(lacked)
         return functions
 
-    def judge(self, seen: SeenTests, functions: Mapping[str, str]) -> SuiteResult:
-        counted = seen.list_counted()
-        names = frozenset(each.name for each in counted)
-        traps = tuple(
-            TrappedTest(name=each.name, function=functions.get(each.name, ""))
-            for each in seen.list_trapped()
-        )
-        excused: frozenset[str] = frozenset()
-        if not self._asked.keep:
-            excused = frozenset(trap.name for trap in traps if trap.function)
-        way = _ALONE if self._defers else _TRIMMED
-        alone = {name: each for name, each in seen.alone.items() if name not in excused}
-        described = {trap.name: trap.describe() for trap in traps}
-        return SuiteResult(
-            target=self.target,
-            tests=seen.tests,
-            passing=len(seen.passing),
-            counted=len(counted),
-            traps=tuple(trap for trap in traps if trap.name in excused),
-            unloaded=tuple(each.name for each in seen.passing if each.name not in names),
-            failed=(
-                *_judge(alone, names, way, described),
-                *_judge(seen.whole, names, _WHOLE, {}),
-            ),
-            deferring=self._defers,
-            keeping=self._asked.keep,
-        )
-
     def _run(
         self, tests: Iterable[OwnTest], build_id: str, place: SuiteFolder
     ) -> dict[str, SuiteRun]:
         limit_s = self._asked.timeout_s
         return {each.name: place.run(each, build_id, timeout_s=limit_s) for each in tests}
+
+
+def judge(
+    seen: SeenTests, functions: Mapping[str, str], *, target: str, keeps: bool, defers: bool
+) -> SuiteResult:
+    """``functions``: by test, the first that it lacked; ``keeps``: what tests reach."""
+    counted = seen.list_counted()
+    names = frozenset(each.name for each in counted)
+    traps = tuple(
+        TrappedTest(name=each.name, function=functions.get(each.name, ""))
+        for each in seen.list_trapped()
+    )
+    excused: frozenset[str] = frozenset()
+    if not keeps:
+        excused = frozenset(trap.name for trap in traps if trap.function)
+    way = _ALONE if defers else _TRIMMED
+    alone = {name: each for name, each in seen.alone.items() if name not in excused}
+    described = {trap.name: trap.describe() for trap in traps}
+    return SuiteResult(
+        target=target,
+        tests=seen.tests,
+        passing=len(seen.passing),
+        counted=len(counted),
+        traps=tuple(trap for trap in traps if trap.name in excused),
+        unloaded=tuple(each.name for each in seen.passing if each.name not in names),
+        failed=(
+            *_judge(alone, names, way, described),
+            *_judge(seen.whole, names, _WHOLE, {}),
+        ),
+        deferring=defers,
+        keeping=keeps,
+    )
 
 
 def has_trapped(seen: SuiteRun) -> bool:

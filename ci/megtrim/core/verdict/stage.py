@@ -42,7 +42,11 @@ from megtrim.core.proof.scenario_results import (
 from megtrim.core.size.budgets import ending, warn_early
 from megtrim.core.size.results import budget_places, size_result, warn_of_growth
 from megtrim.core.size.rows import BudgetRow
-from megtrim.core.trim.builds.applications import warn_of_left_behind, warn_of_libraries
+from megtrim.core.trim.builds.applications import (
+    linked_again,
+    warn_of_left_behind,
+    warn_of_libraries,
+)
 from megtrim.core.trim.committed_keepset import digest_committed, keep_set_checks, list_retrained
 from megtrim.core.trim.keepset_usage import (
     functions_use,
@@ -407,7 +411,9 @@ def _warnings(session: Session) -> tuple[str, ...]:
     warnings += list_retrained(session)
     warnings += warn_of_libraries(session)
     warnings += warn_of_left_behind(session)
-    warnings += list_larger(sizes.artifacts, config.trim.level)
+    trimmed = linked_again(session)
+    made = [artifact for artifact in sizes.artifacts if artifact.name in trimmed]
+    warnings += list_larger(made, config.trim.level)
     warnings += warn_early(sizes.budgets)
     warnings += warn_of_growth(sizes)
     warnings += ending(config.waivers, session.request.today)

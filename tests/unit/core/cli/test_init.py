@@ -178,7 +178,11 @@ def _write(name: str, data: bytes) -> Callable[[Shell], object]:
 @pytest.mark.parametrize(
     ("words", "message", "prepare"),
     [
-        ((RESNET, SAMPLE), f"{SAMPLE} is a model of the sample engine, {RESNET} is not", _nothing),
+        (
+            (RESNET, SAMPLE),
+            f"{SAMPLE} is a model of the sample engine, but {RESNET} is not",
+            _nothing,
+        ),
         ((RESNET, "--engine", "folder"), "found a folder, expected a checkout of Meg", _nothing),
         ((RESNET, "--engine", "gone"), "gone: found no such file, expected a checkout", _nothing),
         ((SAMPLE, "--engine", "folder"), "found a folder, expected a copy of the sam", _nothing),
@@ -380,7 +384,7 @@ def test_a_model_of_a_library(library: Shell) -> None:
     [
         (("a.param",), "found no checkout of ncnn"),
         (("a.param", "--engine", "ncnn/src"), "expected a checkout of ncnn"),
-        (("a.param", "m.mge", "--engine", "ncnn"), "a.param is a model of ncnn, m.mge is not"),
+        (("a.param", "m.mge", "--engine", "ncnn"), "a.param is a model of ncnn, but m.mge is not"),
         (("cut.param", "--engine", "ncnn"), "cut.param: found 1 layers, expected 2"),
     ],
 )

@@ -170,7 +170,7 @@ def test_a_pass_is_held_to_its_own_content(change: Change, said: str) -> None:
     with pytest.raises(Contradiction) as caught:
         parse_set(changed(GOOD, change), source="evidence.json", hint=HINT)
 
-    assert caught.value.message.startswith(f"evidence.json:1: {SCENARIO}: its status is pass, and ")
+    assert caught.value.message.startswith(f"evidence.json:1: {SCENARIO}: its status is pass, but ")
     assert caught.value.message.endswith(said)
     assert caught.value.hint == HINT
 
@@ -247,7 +247,7 @@ def test_proofs_that_are_none_are_refused(
     with pytest.raises(Contradiction) as caught:
         load_proofs(path)
     assert caught.value.message == (
-        f"{path}: {SCENARIO}: found {found}, expected proofs: verify, pass"
+        f"{path}: {SCENARIO}: found {found}, expected a proof: verify, pass"
     )
 
 

@@ -235,7 +235,7 @@ def test_which_files_are_the_platform(file: str) -> None:
 
 @pytest.mark.parametrize("data", [b"", b"hello\n", LLD.splitlines()[0], bytes(50)])
 def test_what_reports_no_origin_is_refused(data: bytes) -> None:
-    with pytest.raises(InputError, match=r"p\.map: contains no file that a part of the program"):
+    with pytest.raises(InputError, match=r"p\.map: names no file that a part of the program"):
         parse_map(data, source="p.map")
 
 

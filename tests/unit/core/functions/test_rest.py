@@ -219,5 +219,5 @@ def test_a_file_that_the_script_did_not_lay_out_is_refused() -> None:
         lambda: rest.find_place(data, source="a"),
         lambda: cutter.cut(data, "a", BEFORE, source="a"),
     ):
-        with pytest.raises(ProductFailure, match=r"nothing was deferred|cannot be cut off"):
+        with pytest.raises(ProductFailure, match=r"nothing was deferred|cannot be split off"):
             act()

@@ -87,8 +87,8 @@ def ran(name: str, *functions: str, **changes: object) -> keepset.ScenarioRecord
         ((), "would trim nothing"),
         ((scenario("m/s@c", A), scenario("m/s@c", B)), "m/s@c occurs twice"),
         # Functions and their link come together.
-        ((ran("m/s@c", "main", link_sha256=None),), "either both functions and their link"),
-        ((ran("m/s@c"),), "either both functions and their link, or neither"),
+        ((ran("m/s@c", "main", link_sha256=None),), "found one of functions and their link"),
+        ((ran("m/s@c"),), "found one of functions and their link, expected both or neither"),
     ],
 )
 def test_what_cannot_be_joined(scenarios: tuple[keepset.ScenarioRecord, ...], said: str) -> None:

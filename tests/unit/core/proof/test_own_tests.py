@@ -7,7 +7,9 @@ import pytest
 from megtrim.core.checks.check import Check
 from megtrim.core.checks.invocation import Invocation
 from megtrim.core.checks.statuses import CheckKind, CheckStatus
+from megtrim.core.proof.own_tests import SeenTests, judge
 from megtrim.core.proof.results import FailedTest, SuiteResult, TrappedTest, judge_tests
+from megtrim.places.compile.projects.tested import OwnTest, SuiteRun
 
 ALONE = FailedTest(name="a", how="alone, it ended with 1", whole=False, said="no")
 WHOLE = FailedTest(name="a", how="whole, it ended with 2", whole=True, said="no")
@@ -75,3 +77,49 @@ def test_a_test_that_ends_otherwise_fails_and_none_shows_nothing(
     named = "c: it trapped: the function draw(int) is not kept\nd: it trapped"
     assert (named in check.detail) is bool(result.traps)
     assert result.exit_code == (1 if status == "fail" else 0)
+
+
+def run(rc: int, *, trapped: bool = False, loaded: bool = True) -> SuiteRun:
+    return SuiteRun(
+        rc=rc, timed_out=False, loaded=loaded, trapped=trapped, place=None, argument=0, said=""
+    )
+
+
+@pytest.mark.parametrize(
+    ("alone", "functions", "keeps", "traps", "failed"),
+    [
+        (run(0), {}, False, [], []),
+        (run(132, trapped=True), {"a": "fill"}, False, ["a"], []),
+        (
+            run(132, trapped=True),
+            {},
+            False,
+            [],
+            ["without the companion file, it trapped, and not in a function that was left out"],
+        ),
+        (
+            run(132, trapped=True),
+            {"a": "fill"},
+            True,
+            [],
+            ["without the companion file, it trapped: the function fill is not kept"],
+        ),
+        (run(0, trapped=True), {}, True, [], []),
+        (run(1), {}, False, [], ["without the companion file, it ended with 1"]),
+        (run(1, loaded=False), {}, False, [], ["without the companion file, it ended with 1"]),
+    ],
+)
+def test_only_a_trap_that_is_named_is_excused_and_none_where_what_tests_reach_is_kept(
+    alone: SuiteRun, functions: dict[str, str], keeps: bool, traps: list[str], failed: list[str]
+) -> None:
+    seen = SeenTests(
+        tests=2,
+        passing=(OwnTest(name="a", argv=("a",)), OwnTest(name="b", argv=("b",))),
+        alone={"a": alone, "b": run(1, loaded=False)},
+        whole={"a": run(0), "b": run(1, loaded=False)},
+    )
+    found = judge(seen, functions, target="draw", keeps=keeps, defers=True)
+
+    assert (found.counted, found.unloaded) == (1, ("b",))
+    assert [each.name for each in found.traps] == traps
+    assert [each.how for each in found.failed] == failed

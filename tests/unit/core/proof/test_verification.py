@@ -74,14 +74,14 @@ WITHIN = "outputs equal within {} (1 tensor, 12 bytes)"
             {"a": GOOD, "b": GOOD},
             {"a": GOOD},
             0.0,
-            "output b came from the plain build alone",
+            "output b came only from the plain build",
             (row("a"),),
         ),
         (
             {"a": GOOD},
             {"a": GOOD, "b": GOOD},
             0.0,
-            "output b came from the reduced build alone",
+            "output b came only from the reduced build",
             (row("a"),),
         ),
         ({}, {}, 0.0, "the plain build dumped no output", ()),
@@ -121,8 +121,8 @@ WITHIN = "outputs equal within {} (1 tensor, 12 bytes)"
             {"a": OTHER},
             0.0,
             (
-                "output a: largest difference 0.5, allowed is 0; output b came from the plain "
-                "build alone"
+                "output a: largest difference 0.5, allowed is 0; output b came only from the plain "
+                "build"
             ),
             (DIFFERS,),
         ),

@@ -242,7 +242,7 @@ level region layout scoped minimum size yes optimize none
 Device qemu-arm64 kind qemu cpu max version 7.2.22
 """,
     empty: """
-Inconclusive scenarios: no scenario ran on the reduced build Nothing failed, but what was seen
+Inconclusive scenarios: no scenario ran on the reduced build Nothing failed, but the runs do
 Size not known nothing was built
 """,
 }
@@ -438,7 +438,9 @@ def test_each_word_of_the_page_leads_to_what_it_means() -> None:
     said = page.text[page.text.rindex("Words") :]
     assert "fail At least one check failed." in said
     assert "docs/concepts.md, docs/how-to/read-the-report.md" in said
-    assert "trap It needs regions, or a function, that are not kept" in said
+    assert (
+        "trap The program ended because it needs a region or a function that was not kept" in said
+    )
     assert "toolchain compiler, linker and libraries" in said
 
 

@@ -520,7 +520,7 @@ def test_what_the_last_trim_left_is_no_baseline(tmp_path: Path, linked: bool) ->
         given.symlink_to(now.request.options.results / "final/sizes.json")
     request = changed(now, baseline=given).request
 
-    with pytest.raises(InputError, match=r"is of the last trim into .*, whether it passed or not"):
+    with pytest.raises(InputError, match=r"comes from the last trim into .*, whether it"):
         size.expect_usable_baseline(request)
 
 

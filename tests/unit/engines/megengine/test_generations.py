@@ -161,8 +161,8 @@ def test_a_path_with_blanks_cannot_be_shown(processes: ProcessRunner, tmp_path: 
     with pytest.raises(InputError) as caught:
         reduced.header_entry(Path("/my results/src"))
     assert caught.value.message == (
-        "the header's path '/my results/src/megtrim/bin_reduce.h' has blanks, "
-        "and this engine splits it there"
+        "the header's path '/my results/src/megtrim/bin_reduce.h' contains blanks, "
+        "where this engine splits it"
     )
 
 

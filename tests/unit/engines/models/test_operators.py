@@ -151,7 +151,7 @@ LARGE = 16 * 1024 * 1024
         ),
         (b"{\n\xff", "net.json:2: found the byte 0xff, which is not UTF-8"),
         # Nothing is decoded before its size is known.
-        (b" " * (LARGE + 1), f"net.json: {LARGE + 1} bytes are too many for an operator JSON"),
+        (b" " * (LARGE + 1), f"net.json: found {LARGE + 1:,} bytes, expected at most {LARGE:,}"),
         ("[" + ",".join([text_of()] * 4097) + "]", "net.json:1: more than 4096 objects"),
     ],
     ids=range(21),

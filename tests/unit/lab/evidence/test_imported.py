@@ -155,7 +155,7 @@ def test_a_scenario_has_its_own_or_none_has_any() -> None:
 
     assert find_brought(SCENARIO, {SCENARIO: given}, "trace") is given
     assert find_brought(SCENARIO, {}, "trace") is None
-    with pytest.raises(InfrastructureFailure, match="no device job brought a trace of it"):
+    with pytest.raises(InfrastructureFailure, match="no device job delivered a trace"):
         find_brought(SCENARIO, {"m/other@any": given}, "trace")
 
 

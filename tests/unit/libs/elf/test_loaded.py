@@ -55,7 +55,7 @@ def test_a_strip_is_no_difference(change: Callable[[bytes], bytes]) -> None:
         (put_field(5, 1), "its segment 1, LOAD, takes bytes of the file: 0x1, expected "),
         (put_field(6, 1), "its segment 1, LOAD, takes bytes of memory: 0x1, expected "),
         (put_field(7, 2), "its segment 1, LOAD, is aligned to 0x2, expected "),
-        (put_field(2, 0x1010), "its segment 1, LOAD, lies at another place of its page"),
+        (put_field(2, 0x1010), "its segment 1, LOAD, is at another place of its page"),
         (put(56, b"\x01"), "its build id is not there, expected "),
         (lambda data: data.replace(bytes.fromhex(ID), bytes(20)), "its build id is 0000"),
     ],

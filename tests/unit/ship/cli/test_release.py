@@ -291,7 +291,7 @@ def test_other_bytes_are_a_failure(shell: Shell, monkeypatch: pytest.MonkeyPatch
         # It would be compared with itself.
         (
             ("camera-1.4", "--rebuild", "--reuse", "megtrim-out"),
-            "--reuse takes earlier results",
+            "--reuse uses earlier results",
         ),
         # A script whose variable is not set would verify anything.
         *(
@@ -314,6 +314,6 @@ def test_a_packaged_file_that_is_not_there_is_a_mistake(shell: Shell) -> None:
 def test_a_packaged_file_of_something_else_is_a_failure(shell: Shell) -> None:
     write(shell.folder / "r")
     shell.write("other.so", "other")
-    said = "other.so is none of bin/load_and_run, lib/libengine.so: it is no ELF file"
+    said = "other.so is none of bin/load_and_run, lib/libengine.so: it is not an ELF file"
     answer = shell("release", "verify", "r", "--file", "other.so").expect(1, said)
     assert "every scenario is proven" in answer.out

@@ -88,7 +88,7 @@ def test_a_trap_within_a_function_that_stays() -> None:
         (STAYS + 4, {"signal": 11}, "signal 11 (SIGSEGV); what is left out ends with a trap"),
         (STAYS + 4, {"signal": 6}, "signal 6 (SIGABRT)"),
         (STAYS + 4, {}, "it crashed in stays(), which was kept"),
-        (STUB_AT, {"file": "/lib/libc.so", "build_id": "ff" * 20}, "it crashed in libc.so, and"),
+        (STUB_AT, {"file": "/lib/libc.so", "build_id": "ff" * 20}, "it crashed in libc.so, but"),
     ],
 )
 def test_other_crashes(at: int, said: dict[str, object], text: str) -> None:
@@ -233,7 +233,7 @@ def test_a_program_without_symbols_cannot_be_judged() -> None:
     said = parse_report(tombstone([(STUB_AT, "/lib/libbare.so")]), source="t")
     finding = look_up(said, [numbered()], ["libbare.so"])
     assert (finding.cause, finding.candidates) == (CrashCause.UNKNOWN, ())
-    assert finding.text.startswith("libbare.so was trimmed, and there are no symbols")
+    assert finding.text.startswith("libbare.so was trimmed, and no readable symbols")
     assert "strip while it links" in finding.hint
 
     finding = look_up(parse_address(hex(STAYS)), [numbered()], ["libbare.so"])
@@ -280,7 +280,7 @@ def test_an_address_may_be_of_any_program() -> None:
     assert (other.cause, other.text) == ("not trimming", f"app: {kept}; libapp.so: {kept}")
     for finding in (trapped, other):
         assert finding.program == "app, libapp.so"
-        assert "does not name the file" in finding.why_several[0]
+        assert "does not name its file" in finding.why_several[0]
 
 
 BASE = 0x7B00000000

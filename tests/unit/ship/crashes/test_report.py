@@ -62,8 +62,8 @@ def test_the_signal(line: str, signal: int | None) -> None:
         ("#0 0x8 in f () from b\n#1  <signal handler called>\n#2 pc 1234 a.so", "in a handler"),
         ("signal 5 (SIGTRAP)\nsignal 11 (SIGSEGV)\n#00 pc 1234 a.so", "several signals"),
         ("Reason:Signal:SIGTRAP(SI_TKILL)@0x1\n#00 pc 1234 a.so", "sent by a program"),
-        ("signal 5 (SIGTRAP), fault addr 0x7123c\n#00 pc 1234 a.so", "are of another place"),
-        ("pc: 0x0000007b00000238\n#00 pc 1234 a.so", "are of another place"),
+        ("signal 5 (SIGTRAP), fault addr 0x7123c\n#00 pc 1234 a.so", "belong to another place"),
+        ("pc: 0x0000007b00000238\n#00 pc 1234 a.so", "belong to another place"),
     ],
 )
 def test_what_a_report_leaves_open(text: str, doubt: str) -> None:

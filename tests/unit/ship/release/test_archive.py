@@ -84,18 +84,21 @@ DAMAGES: dict[str, tuple[bytes, str]] = {
     "cut in a file": (gzip.compress(gzip.decompress(packed(GOOD))[:700]), "damaged, or cut off"),
     "no archive": (b"camera", "damaged, or cut off"),
     "other content": (gzip.compress(b"camera" * 200), "damaged, or cut off"),
-    "outside": (packed(member("r/../../x", b"x")), "'r/../../x' is no plain file"),
+    "outside": (packed(member("r/../../x", b"x")), "'r/../../x' is not a plain file"),
     "absolute": (
         packed(member("/etc/x", b"x"), form=tarfile.PAX_FORMAT),
-        "'/etc/x' is no plain file",
+        "'/etc/x' is not a plain file",
     ),
-    "no folder": (packed(member("x", b"x")), "'x' is no plain file"),
-    "link": (packed(member("r/x", type=tarfile.SYMTYPE, linkname="/etc")), "is no plain file"),
-    "hard link": (packed(member("r/x", type=tarfile.LNKTYPE, linkname="r/a")), "is no plain file"),
-    "device": (packed(member("r/x", type=tarfile.CHRTYPE)), "is no plain file"),
+    "no folder": (packed(member("x", b"x")), "'x' is not a plain file"),
+    "link": (packed(member("r/x", type=tarfile.SYMTYPE, linkname="/etc")), "is not a plain file"),
+    "hard link": (
+        packed(member("r/x", type=tarfile.LNKTYPE, linkname="r/a")),
+        "is not a plain file",
+    ),
+    "device": (packed(member("r/x", type=tarfile.CHRTYPE)), "is not a plain file"),
     "long header": (
         packed(member("r/" + "x" * 5000, b"x"), form=tarfile.PAX_FORMAT),
-        "is no plain file",
+        "is not a plain file",
     ),
     "huge": (gzip.compress(member("r/x", size=2**60)[0].tobuf(tarfile.GNU_FORMAT)), "more than"),
     "negative": (
@@ -104,10 +107,13 @@ DAMAGES: dict[str, tuple[bytes, str]] = {
     ),
     "two folders": (packed(GOOD, member("s/a", b"a")), "'s/a' is in another folder than 'r'"),
     "set user id": (packed(member("r/bin/a", b"a", mode=0o4755)), "'r/bin/a' has the mode 4755"),
-    "below a file": (packed(GOOD, member("r/bin/a/b", b"b", mode=0o755)), "of a file and of a"),
+    "below a file": (
+        packed(GOOD, member("r/bin/a/b", b"b", mode=0o755)),
+        "belongs to a file and to a",
+    ),
     "deep below a file": (
         packed(GOOD, member("r/bin/a/b/c", b"c", mode=0o755)),
-        "of a file and of a folder",
+        "belongs to a file and to a folder",
     ),
     "twice": (packed(GOOD, GOOD), "'bin/a' is in it twice"),
     "more": (

@@ -109,7 +109,7 @@ def test_a_link(path: str, release: Path, tmp_path: Path) -> None:
     shutil.move(release / path, tmp_path / "moved")
     (release / path).symlink_to(tmp_path / "moved")
 
-    assert f"{path} is no plain file" in problems(release)
+    assert f"{path} is not a plain file" in problems(release)
 
 
 @pytest.mark.parametrize("path", [path for path in LISTED if not path.startswith("include/")])
@@ -153,7 +153,7 @@ def _described(**changes: object) -> Damage:
 
 
 NO_PROOF = f"share/proofs.json has no proof of {RESNET} by these programs"
-UNLIKE = "is of another release, or does not follow from release.json"
+UNLIKE = "comes from another release, or does not follow from release.json"
 PENDING = scenario(RESNET, status=ScenarioStatus.UNVERIFIED, outputs=())
 UNVERIFIED = contents(join(facts(scenarios=(PENDING,))))
 OTHER_MODELS = MODELS | {"resnet18-s": "9" * 64}
@@ -175,12 +175,12 @@ DAMAGES: dict[str, tuple[Damage, str]] = {
         "include/engine/twin.h is missing",
     ),
     "empty folder": (lambda folder: (folder / "empty").mkdir(), "empty is an empty folder"),
-    "pipe": (lambda folder: os.mkfifo(folder / "pipe"), "pipe is no plain file"),
+    "pipe": (lambda folder: os.mkfifo(folder / "pipe"), "pipe is not a plain file"),
     "linked folder": (
         lambda folder: (folder / "more").symlink_to(folder / "bin"),
-        "more is no plain file",
+        "more is not a plain file",
     ),
-    "dangling": (lambda folder: (folder / "more").symlink_to("none"), "more is no plain file"),
+    "dangling": (lambda folder: (folder / "more").symlink_to("none"), "more is not a plain file"),
     "no checksums": (_replace(CHECKSUMS_FILE, ""), "SHA256SUMS:1: found no end of line"),
     "unnamed": (_replace(CHECKSUMS_FILE, _without("libengine.so")), "lib/libengine.so was added"),
     "outside": (_replace(CHECKSUMS_FILE, f"{'a' * 64}  ../secret\n"), "SHA256SUMS:1: found"),
@@ -320,7 +320,8 @@ def test_a_model_is_one_of_its_own(release: Path, tmp_path: Path) -> None:
     assert check_release(folder, model=own).problems == ()
     [problem] = check_release(folder, model=other).problems
     assert problem == (
-        f"{other} is none of its models (mobilenet-s, resnet18-s): this release is for another one"
+        f"{other} is not one of its models (mobilenet-s, resnet18-s): "
+        "this release is for another one"
     )
 
 
@@ -358,7 +359,7 @@ def test_an_aar_is_made_of_the_other_files(tmp_path: Path) -> None:
         ("{}", "symbols/app.left-out.json:1: version: found nothing, expected this key"),
         (
             dump_left_out(program().left_out, program_sha256="0" * 64),
-            "symbols/app.left-out.json is of another build than release.json describes",
+            "symbols/app.left-out.json is from another build than release.json describes",
         ),
         (
             dump_left_out((), program_sha256="0" * 64),

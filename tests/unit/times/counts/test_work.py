@@ -226,12 +226,16 @@ def test_blocks_are_read_as_the_plugin_writes_them() -> None:
     ],
 )
 def test_anything_else_is_refused(text: bytes) -> None:
-    with pytest.raises(InputError, match=r"^counts.txt: found another text than the plugin"):
+    with pytest.raises(
+        InputError, match=r"^counts.txt: found a text that the plugin did not write"
+    ):
         parse_blocks(text, source="counts.txt")
 
 
 def test_a_program_that_leaves_no_counts_is_told_so() -> None:
-    with pytest.raises(InputError, match=r"left no counts: the program became another one,"):
+    with pytest.raises(
+        InputError, match=r"left no counts: the program started another one in its place,"
+    ):
         parse_blocks(b"", source="counts")
 
 

@@ -205,7 +205,7 @@ def said(rc: int, stderr: str = "", **more: Any) -> RunResult:
         (
             COMPUTES,
             evidence(),
-            (NeighbourOutcome.DIFFERS, "output o came from the plain build alone"),
+            (NeighbourOutcome.DIFFERS, "output o came only from the plain build"),
         ),
     ],
 )

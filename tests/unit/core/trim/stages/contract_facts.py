@@ -14,6 +14,7 @@ from megtrim.core.build_spec import Linkage, Origin, Relocations, SourceOptions,
 from megtrim.core.checks.check import DeviceIdentity
 from megtrim.core.checks.invocation import Invocation
 from megtrim.core.config.commands import CommandConfig
+from megtrim.core.config.missing import ExportError
 from megtrim.core.config.own_tests import OwnTestsConfig
 from megtrim.core.config.units import GrowthLimit
 from megtrim.core.trim.results import UnfoldedLinksResult
@@ -84,6 +85,10 @@ TIES: Mapping[str, str] = {
     **dict.fromkeys(
         (f"tests.{name}" for name in OwnTestsConfig.model_fields),
         "of a project's own tests: tests/integration/test_own_tests.py",
+    ),
+    **dict.fromkeys(
+        (f"trim.errors.{name}" for name in ExportError.model_fields),
+        "of trim.on_missing: error: tests/integration/test_missing_errors.py",
     ),
     **dict.fromkeys(
         ("engine.build", "engine.compiler"),
@@ -264,6 +269,7 @@ CONFIG: tuple[Fact, ...] = (
     ),
     key("trim.keep", ("a*",), LINKS, (*FUNCTION, *PLAIN)),
     key("trim.exports", ("a*",), f"functions/linked {LINKS}", (*FUNCTION, *PLAIN)),
+    key("trim.on_missing", "error", LINKS, (*FUNCTION, *PLAIN)),
     key("trim.crash_ids", True, "header/keepset", ("region",)),
     key("trim.crash_ids", True, f"header/keepset {LINKS}", ("function",)),
     key("trim.crash_ids", True, LINKS, PLAIN),

@@ -174,7 +174,7 @@ def test_what_a_run_depends_on_holds_the_shared_object(tmp_path: Path) -> None:
         ),
         ({"o": b""}, {"o": b""}, "parity", "the output o is empty: that proves nothing"),
         ({}, {}, "parity", "the plain build wrote no output"),
-        ({"o": b"cat"}, {}, "parity", "output o came from the plain build alone"),
+        ({"o": b"cat"}, {}, "parity", "output o came only from the plain build"),
     ],
 )
 def test_equal_words_alone_are_a_proof(

@@ -155,8 +155,7 @@ def test_a_scenario_that_no_job_brought_is_not_recorded_here(tmp_path: Path, nam
     with pytest.raises(InfrastructureFailure) as caught:
         kind.module.inputs(task, changed(session, **{kind.brought: {"m/t@any": record}}))
 
-    brought = f"a {kind.what} of it"
-    assert caught.value.message == f"m/s@any: no device job brought {brought}"
+    assert caught.value.message == f"m/s@any: no device job delivered a {kind.what}"
 
 
 @pytest.mark.parametrize(

@@ -205,7 +205,7 @@ def test_sizes_without_a_place_leave_the_history_as_it_is(nights: Nights) -> Non
     (nights.shell.folder / "baseline/sizes.json").write_text(text, encoding="utf-8")
 
     answer = push_sizes(nights).expect(0, out="")
-    assert "left out: sizes.json: found sizes of no commit" in answer.err
+    assert "left out: sizes.json: found sizes without a commit" in answer.err
 
 
 @pytest.mark.parametrize("other", [{"commit": "f" * 40}, {"config": "android/megtrim.yaml"}])

@@ -227,7 +227,7 @@ def test_an_image_that_cannot_be_kept(
 @pytest.mark.parametrize(
     ("recipe", "arguments", "message"),
     [
-        ("android-arm64", (BASE, "NDK_URL="), "docker/android-arm64/Dockerfile:2: ARG NDK_URL sa"),
+        ("android-arm64", (BASE, "NDK_URL="), "docker/android-arm64/Dockerfile:2: ARG NDK_URL mu"),
         ("linux-arm64", ("BASE",), "docker/linux-arm64/Dockerfile:1: ARG BASE must name its sou"),
         ("linux-arm64", ("BASE=debian:12",), "docker/linux-arm64/Dockerfile:1: ARG BASE must nam"),
         ("../x", (), "the recipe: found '../x', expected one of android-arm64, linux-arm64\n"),

@@ -88,7 +88,7 @@ def test_what_an_environment_asks_is_said(job: Job, rules: list[str] | None, sai
 def test_looking_at_an_environment_never_fails(job: Job) -> None:
     job.github.permissions["actions"] = "none"
     job.repository.environments = {"megtrim-devices": []}
-    assert "GitHub does not say" in job("environment", "--jobs", "1").expect(0).out
+    assert "GitHub does not show its rules" in job("environment", "--jobs", "1").expect(0).out
 
     job.env.setenv("GITHUB_EVENT_PATH", "nothing.json")
     assert "GITHUB_EVENT_PATH" in job("environment", "--jobs", "1").expect(0).err

@@ -11,6 +11,8 @@ from support.made_programs import ID, folded, numbered_file
 from unit.libs.elf.test_needed_libraries import elf, make
 
 LINKED = folded()
+UNNAMED = LINKED[:56] + b"\x01" + LINKED[57:]
+"""Without the segment that holds the build id."""
 NO_ID = LINKED.replace(bytes.fromhex(ID), bytes(20))
 ANOTHER_PATH = LINKED[:0x900] + b"/lib" + LINKED[0x904:]
 """A byte that is no code is another one, as of a file whose paths were changed."""
@@ -36,6 +38,16 @@ def test_a_copy_loads_as_the_linked_file_does(tmp_path: Path, other: bytes, is_c
     for file, content in ((linked, LINKED), (copy, other)):
         file.parent.mkdir()
         file.write_bytes(content)
+
+    assert find_copies(linked, (tmp_path,)) == ((copy,) if is_copy else ())
+
+
+@pytest.mark.parametrize(("other", "is_copy"), [(UNNAMED, True), (LINKED, False)])
+def test_a_file_without_a_build_id_has_copies(tmp_path: Path, other: bytes, is_copy: bool) -> None:
+    linked = tmp_path / "tool"
+    copy = tmp_path / "other"
+    linked.write_bytes(UNNAMED)
+    copy.write_bytes(other)
 
     assert find_copies(linked, (tmp_path,)) == ((copy,) if is_copy else ())
 
