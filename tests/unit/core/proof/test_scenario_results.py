@@ -115,8 +115,8 @@ DIFFERS = OutputResult(name="o", size_bytes=4, equal=False, largest_difference=0
     ("change", "said"),
     [
         ({"unexplained": True}, "its status is pass, but it is unexplained"),
-        ({"outputs": ()}, "its status is pass, but it has no output"),
-        ({"outputs": (DIFFERS,)}, "its status is pass, but output o differs"),
+        ({"outputs": ()}, "its status is pass, and it has no output"),
+        ({"outputs": (DIFFERS,)}, "its status is pass, and output o differs"),
         ({"missing_regions": ("kern<1>",)}, "and it misses 1 region"),
         ({"crash": "ended by signal 5"}, "and its program crashed"),
     ],

@@ -76,7 +76,7 @@ def test_it_is_the_conclusion_of_the_whole_verdict(make: Callable[[], Verdict]) 
         ("checks.1.id", "build:plain", "checks: found id 'build:plain' twice"),
         ("scenarios.2.status", "ok", "'ok' is not a valid ScenarioStatus"),
         ("scenarios.2.status", "trap", "its status is trap, and none of its checks failed"),
-        ("scenarios.0.outputs.0.equal", False, "its status is pass, but output"),
+        ("scenarios.0.outputs.0.equal", False, "its status is pass, and output"),
         ("scenarios.0.outputs.0", [], "found no verdict"),
         ("budgets.0.max_bytes", 1, "exceeded: true, and its check is pass"),
         ("budgets.0.max_bytes", "2 MiB", "found no verdict"),
@@ -219,7 +219,7 @@ def test_a_pass_holds_equal_outputs_alone() -> None:
     expect(ScenarioStatus.PASS, GOOD)
     expect(ScenarioStatus.PASS, compared=False)
     for outputs in ((), (BAD,), (EMPTY,), (ODD,), (GOOD, GOOD), (GOOD, BAD)):
-        with pytest.raises(Contradiction, match=r"^m/s@any: its status is pass, but "):
+        with pytest.raises(Contradiction, match=r"^m/s@any: its status is pass, and "):
             expect(ScenarioStatus.PASS, *outputs)
 
 

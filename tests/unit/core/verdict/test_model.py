@@ -93,7 +93,7 @@ def test_a_scenario_that_passed_holds_no_failure() -> None:
     text = to_json(passing()).replace('"equal": true', '"equal": false', 1)
 
     assert text != to_json(passing())
-    with pytest.raises(InputError, match=r"^verdict.json:1: .*its status is pass, but output"):
+    with pytest.raises(InputError, match=r"^verdict.json:1: .*its status is pass, and output"):
         parse_verdict(text, source="verdict.json")
     with pytest.raises(InputError, match="output x differs"):
         replace(passing(), scenarios=(scenario("m/s@c", outputs=(output,)),))

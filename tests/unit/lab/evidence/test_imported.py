@@ -165,7 +165,7 @@ def test_a_job_that_failed_fails_here_in_the_same_way(status: ScenarioStatus) ->
     unknown = (ScenarioStatus.INFRASTRUCTURE, ScenarioStatus.UNVERIFIED)
     kind = InfrastructureFailure if status in unknown else ProductFailure
 
-    with pytest.raises(InputError, match="the trace in evidence is of another program") as caught:
+    with pytest.raises(InputError, match="the trace in evidence is for another program") as caught:
         expect_fitting(given, OTHER_BINDING, "trace")
     assert caught.value.hint == ANOTHER
     if status is ScenarioStatus.PASS:

@@ -284,7 +284,7 @@ def at(place: int, **changes: Any) -> Callable[[list[Sample]], list[Sample]]:
         (at(1, contestant=REFERENCE), "round 0 has a sample twice"),
         (at(1, position=0), "round 0 has a sample twice"),
         (at(1, position=2), "a sample is from round 0, position 2"),
-        (at(1, round_number=2 * FEWEST_ROUNDS), f"of round {2 * FEWEST_ROUNDS}, position 1"),
+        (at(1, round_number=2 * FEWEST_ROUNDS), f"from round {2 * FEWEST_ROUNDS}, position 1"),
         (at(1, contestant="reduced"), "a sample is from another contestant"),
         (at(1, iterations_ms=(1.0,) * 9), "its samples have 9 and 10 iterations"),
         (at(1, iterations_ms=()), "its samples have 0 and 10 iterations"),

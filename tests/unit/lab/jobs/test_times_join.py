@@ -230,7 +230,9 @@ def test_a_lost_contest_hides_no_failure_of_its_row(tmp_path: Path, other: Any) 
 
 
 def test_a_verdict_and_a_bundle_of_two_builds_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="the bundle is for the engine eeeeeeeeeeee, the verdict"):
+    with pytest.raises(
+        InputError, match="the bundle is for the engine eeeeeeeeeeee, but the verdict"
+    ):
         joined(tmp_path, time_bundle())
     with pytest.raises(InputError, match="the bundle asks devices to verify, expected one that"):
         joined(tmp_path, bundle())

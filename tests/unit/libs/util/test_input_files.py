@@ -244,7 +244,7 @@ def test_a_file_that_changes_meanwhile_is_not_known(
 def test_a_text_too_large_is_not_loaded(file: Path) -> None:
     os.truncate(file, 17 * 1024 * 1024)
 
-    with pytest.raises(ValueError, match="no plain file of reasonable size"):
+    with pytest.raises(ValueError, match="not a plain file of reasonable size"):
         util_files.load_text(file)
 
 

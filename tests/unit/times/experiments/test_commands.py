@@ -218,7 +218,7 @@ NO_RECORD = replace(LITE, switches=LITE.switches - {"record_comp_seq"})
         ("nchw88", X86, None),
         ("nchw88", PHONE, "needs x86_64, and this is aarch64"),
         ("nchw88", replace(X86, cpu_features=frozenset()), "needs a CPU with avx2"),
-        ("nchw88", replace(X86, data_type=DataType.INT8), "needs a model of float32, and this one"),
+        ("nchw88", replace(X86, data_type=DataType.INT8), "needs a model of float32, but this one"),
         ("nchw44", X86, "needs aarch64 or arm, and this is x86_64"),
         ("nchw44", PHONE, None),
         ("nchw44-dot", PHONE, None),
@@ -230,7 +230,7 @@ NO_RECORD = replace(LITE, switches=LITE.switches - {"record_comp_seq"})
         ("fast-run", replace(X86, backend=Backend.CUDA), NO_GPU),
         ("fast-run", replace(X86, backend=Backend.CUDA, has_gpu=True), None),
         ("nchw64", replace(X86, has_gpu=True, data_type=DataType.INT4), None),
-        ("nchw64", replace(X86, has_gpu=True), "needs a model of int4 or int8, and this one is"),
+        ("nchw64", replace(X86, has_gpu=True), "needs a model of int4 or int8, but this one is"),
     ],
 )
 def test_reasons(name: str, situation: Situation, expected: str | None) -> None:
@@ -461,7 +461,7 @@ def test_steps_that_cannot_follow_one_another(steps: tuple[Step, ...]) -> None:
 
 @pytest.mark.parametrize("name", ["", "Fast", "a--b", "a b", "-a", "a_b"])
 def test_names_that_are_refused(name: str) -> None:
-    with pytest.raises(ValueError, match="no name of an experiment"):
+    with pytest.raises(ValueError, match="not the name of an experiment"):
         make(Step(), name=name)
 
 

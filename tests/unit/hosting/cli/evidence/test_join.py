@@ -203,7 +203,7 @@ def test_evidence_that_contradicts_itself_ends_the_report(final_: Final) -> None
     write_evidence(final_.evidence, changed(written(evidence()), put(*path, value=False)))
     answer = final_("--evidence", "evidence").expect(2)
 
-    said = f"{SCENARIO}: its status is pass, but output run0-var178 differs"
+    said = f"{SCENARIO}: its status is pass, and output run0-var178 differs"
     assert answer.err.startswith(f"megtrim: evidence/a/evidence.json:1: {said}\n")
     assert final_.shell("ci", "gate", "report").status == 2
     assert said in final_.read("comment.md")

@@ -196,14 +196,14 @@ def test_a_recipe_is_built_by_plain_docker(kit: Stub, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("lines", "message"),
     [
-        (("ARG BASE",), "docker/linux-arm64/Dockerfile:1: ARG BASE says what it is built from: "),
+        (("ARG BASE",), "docker/linux-arm64/Dockerfile:1: ARG BASE must name its source: "),
         (
             ("", "ARG BASE=debian:12"),
-            "Dockerfile:2: ARG BASE says what it is built from: found 'debian:12'",
+            "Dockerfile:2: ARG BASE must name its source: found 'debian:12'",
         ),
         (
             (BASE, "ARG NDK_URL="),
-            "Dockerfile:2: ARG NDK_URL says what it is built from: found '', expected a",
+            "Dockerfile:2: ARG NDK_URL must name its source: found '', expected a",
         ),
     ],
 )
@@ -262,7 +262,7 @@ def test_recipes_name_no_digest(name: str) -> None:
     assert not re.search(r"sha256:[0-9a-f]|://", text)
     with pytest.raises(
         InputError,
-        match=rf"docker/{name}/Dockerfile:\d+: ARG BASE says what it is built from: found ''",
+        match=rf"docker/{name}/Dockerfile:\d+: ARG BASE must name its source: found ''",
     ):
         builds.expect_recipe(name)
 
