@@ -158,6 +158,7 @@ class Refusal:
 
 REFUSED = {
     "a_library_with_worker_threads": Refusal("thread", ("pthread_create", "starts threads")),
+    "a_library_with_worker_threads_in_cxx": Refusal("std_thread", ("starts threads",)),
     "a_library_that_initializes_once": Refusal("once", ("pthread_once", "waits for ever")),
     "a_library_with_locks_for_readers": Refusal("readers", ("pthread_rwlock_rdlock", "lock")),
     "a_library_that_holds_the_loaders_lock": Refusal("lister", ("dl_iterate_phdr", "lock")),

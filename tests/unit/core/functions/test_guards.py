@@ -101,6 +101,20 @@ def test_exports_that_are_refused(table: FunctionTable, rule: ErrorRule, said: s
         ("__cxa_thread_atexit_impl", "where no export is to return from"),
         ("siglongjmp", "without returning"),
         ("__longjmp_chk", "without returning"),
+        ("__sysv_signal", "where no export is to return from"),
+        # As GCC's C++ library has them, which alone calls pthread_create then.
+        (
+            "_ZNSt6thread15_M_start_threadESt10unique_ptrINS_6_StateESt14default_deleteIS1_EEPFvvE",
+            "starts threads",
+        ),
+        # As clang's and the NDK's have them.
+        ("_ZNSt3__111__call_onceERVmPvPFvS2_E", "waits for ever"),
+        ("_ZNSt6__ndk111__call_onceERVmPvPFvS2_E", "waits for ever"),
+        ("_ZNSt3__15mutex4lockEv", "does not give back"),
+        ("_ZNSt6__ndk15mutex8try_lockEv", "does not give back"),
+        ("_ZNSt6__ndk115recursive_mutex4lockEv", "does not give back"),
+        ("_ZNSt6__ndk119__shared_mutex_base11lock_sharedEv", "does not give back"),
+        ("_ZNSt6__ndk118shared_timed_mutex15try_lock_sharedEv", "does not give back"),
     ],
 )
 def test_what_cannot_end_well_is_refused_by_name(name: str, said: str) -> None:
@@ -110,11 +124,22 @@ def test_what_cannot_end_well_is_refused_by_name(name: str, said: str) -> None:
 
 
 def test_what_only_dropped_functions_or_the_runtime_call_is_safe() -> None:
-    before = exporting("codec_a", imported=("pthread_create", "pthread_mutex_lock"))
-    after = exporting(
-        "codec_a", guards.MISSING, imported=("pthread_key_create", "pthread_mutex_lock")
-    )
+    given_back = ("pthread_mutex_lock", "_ZNSt6__ndk15mutex6unlockEv", "_ZNSt3__15mutexD1Ev")
+    before = exporting("codec_a", imported=("pthread_create", *given_back))
+    after = exporting("codec_a", guards.MISSING, imported=("pthread_key_create", *given_back))
     guards.expect_safe(before, after, (), source="lib.so")
+
+
+def test_a_cxx_library_that_is_linked_in() -> None:
+    """Its mutexes are the C library's, which guards give back."""
+    lock = "_ZNSt6__ndk15mutex4lockEv"
+    once = "_ZNSt6__ndk111__call_onceERVmPvPFvS2_E"
+    without_once = exporting("codec_a", lock, guards.MISSING)
+    with_once = exporting("codec_a", lock, once, guards.MISSING)
+
+    guards.expect_safe(with_once, without_once, (), source="lib.so")
+    with pytest.raises(InputError, match=f"it calls {once}, so it .*waits for ever"):
+        guards.expect_safe(with_once, with_once, (), source="lib.so")
 
 
 def test_exceptions_do_not_pass_a_guard() -> None:
