@@ -43,6 +43,7 @@ CALLS = {
     "a_call_misses_with_two_locks": "two_locks",
     "a_call_misses_with_forty_locks": "forty_locks",
     "a_static_misses": "static",
+    "a_static_throws_once_and_the_call_misses": "throws",
     "a_sort_misses_its_order": "sorts",
     "a_call_misses_behind_a_callback": "behind_callback",
     "a_callback_misses": "in_callback",
