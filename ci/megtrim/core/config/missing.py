@@ -25,4 +25,5 @@ class ExportError(ConfigSection):
         WithJsonSchema({"anyOf": [_NUMBER, {"type": "array", "items": _NUMBER, "minItems": 1}]}),
     ] = Field(default=(), min_length=1)
     """Which argument is the object that the call works on, counted from 1, or a list. After an
-    error, further calls with this object return their errors at once."""
+    error, further calls with this object return their errors at once. Only for objects that the
+    library itself allocates: another one may get the address of an application's own."""
