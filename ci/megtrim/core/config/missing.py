@@ -18,7 +18,8 @@ class ExportError(ConfigSection):
     such as my::Codec::decode."""
     returns: Annotated[int, Whole(-(2**31), 2**31 - 1)]
     """The value that the interface has for an error, extended with its sign to 64 bits; 0 stands
-    for a null pointer as well. List no functions that return another type, such as double."""
+    for a null pointer as well. List only functions that return a whole number, a pointer or
+    nothing."""
     handle: Annotated[
         tuple[Annotated[int, Whole(1, MOST_ARGUMENT)], ...],
         BeforeValidator(lambda value: [value] if isinstance(value, int) else value),
