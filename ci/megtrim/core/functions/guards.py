@@ -139,7 +139,8 @@ def choose(
     for rule in rules:
         if rule.where and not any(map(rule.matches, functions)):
             msg = f"{rule.where}: {source} exports no function like {rule.exports!r}"
-            raise InputError(msg, hint="a row holds for the exports that no row before it names")
+            hint = "is it spelled as exported? `nm -D --defined-only FILE` lists a library's exports"
+            raise InputError(msg, hint=hint)
     _expect_guardable(table, guards, source)
     return tuple(guards)
 

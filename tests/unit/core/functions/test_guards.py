@@ -88,6 +88,13 @@ def test_exports_that_are_refused(table: FunctionTable, rule: ErrorRule, said: s
         choose(table, ALL, rule, safe=("codec_a",))
 
 
+def test_a_row_that_matches_nothing_may_be_misspelled() -> None:
+    misspelled = ErrorRule(exports="b*", value=0, where="m.yaml:3: x")
+    with pytest.raises(InputError) as refused:
+        choose(exporting("codec_a"), ALL, misspelled)
+    assert "spelled as exported" in (refused.value.hint or "")
+
+
 @pytest.mark.parametrize(
     ("name", "said"),
     [
