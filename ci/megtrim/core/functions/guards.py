@@ -139,7 +139,7 @@ def choose(
     for rule in rules:
         if rule.where and not any(map(rule.matches, functions)):
             msg = f"{rule.where}: {source} exports no function like {rule.exports!r}"
-            hint = "is it spelled as exported? `nm -D --defined-only FILE` lists a library's exports"
+            hint = "is it spelled as exported? `nm -D --defined-only FILE` lists the exports"
             raise InputError(msg, hint=hint)
     _expect_guardable(table, guards, source)
     return tuple(guards)
