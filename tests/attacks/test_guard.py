@@ -13,7 +13,7 @@ import pytest
 from integration.links import Lease, lease
 from megtrim.core.build_spec import Link, LinkSpec
 from megtrim.core.functions import guards, linker_script
-from megtrim.core.functions.calls import parse_code
+from megtrim.core.functions.calls import OWN_CALLS, parse_code
 from megtrim.core.functions.guards import ErrorRule
 from megtrim.core.trim.builds.size_options import WITH_LLD
 from megtrim.libs.elf.layout import WITH_BUILD_ID
@@ -95,8 +95,7 @@ class Built:
 def guard(at: Lease, target: str, rules: tuple[ErrorRule, ...]) -> bytes:
     """Return the library with guards, as ``reduce`` makes it."""
     by_lld = at.toolchain.kind in WITH_LLD
-    own_calls = ("-Wl,-Bsymbolic-functions",)
-    unfolded = LinkSpec(target=target, label=Link.UNFOLDED, unfolded=True, flags=own_calls)
+    unfolded = LinkSpec(target=target, label=Link.UNFOLDED, unfolded=True, flags=OWN_CALLS)
     data = (at.link(unfolded) / Link.UNFOLDED / target).read_bytes()
     before = parse_table(data, source=target)
     code = parse_code(data, before, source=target)

@@ -7,6 +7,7 @@ from pydantic import BeforeValidator, Field, WithJsonSchema
 from megtrim.core.config.value_types import ConfigSection, Pattern, Whole
 
 MOST_ARGUMENT = 6
+"""So many are in registers on each machine that has guards."""
 _NUMBER = {"type": "integer", "minimum": 1, "maximum": MOST_ARGUMENT}
 
 

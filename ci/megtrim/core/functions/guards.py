@@ -15,6 +15,7 @@ from importlib.resources import files as package_files
 
 from megtrim.core.build_spec import LinkSpec, StubForm
 from megtrim.core.functions import linker_script
+from megtrim.core.functions.calls import OWN_CALLS
 from megtrim.core.functions.local_functions import lead_to, named_trap
 from megtrim.libs.elf.layout import DAMAGE, DYNAMIC_SYMBOLS, LOADED, ElfLayout
 from megtrim.libs.elf.symbol_names import brief, is_linkable, iter_spellings
@@ -25,8 +26,6 @@ from megtrim.libs.util.value import Value
 MISSING = "megtrim_missing"
 """The library exports it: it names for the application what the last call lacked."""
 MACHINES = ("aarch64", "x86_64")
-MOST_ARGUMENT = 6
-"""Arguments that are in registers on each machine."""
 _RUNTIME, _GUARDS = (
     (package_files("megtrim.core.functions") / name).read_text("utf-8")
     for name in ("guard.c", "guard.S")
@@ -236,7 +235,7 @@ def _list_flags(before: FunctionTable) -> tuple[str, ...]:
     """
     wrapped = [name for names in (_LOCKS, _STATICS) if _refers(before, names) for name in names]
     return (
-        "-Wl,-Bsymbolic-functions",
+        *OWN_CALLS,
         *(f"-Wl,--undefined={name}" for name in (_FIRST, _END, MISSING)),
         *(f"-Wl,--wrap={name}" for name in wrapped),
     )
