@@ -34,6 +34,8 @@ _EXPORT = f"VERSION {{ {{ global: {MISSING}; }}; }}\n"
 IDENTITY = hashlib.sha256(f"{_RUNTIME}{_GUARDS}{_EXPORT}".encode()).hexdigest()
 _FIRST = "megtrim_guards"
 _END = "megtrim_miss"
+ENDS = frozenset((_END, "megtrim_missed"))
+"""Functions of the runtime: a call that lacks a function and passed no guard traps there."""
 _GUARD_BYTES = 16
 _MOST_GUARDS = 65_536
 _LOCKS = ("pthread_mutex_lock", "pthread_mutex_trylock", "pthread_mutex_unlock")
