@@ -13,7 +13,7 @@ import pytest
 from integration.links import Lease, lease
 from megtrim.core.build_spec import Link, LinkSpec
 from megtrim.core.functions import guards, linker_script
-from megtrim.core.functions.calls import parse_code
+from megtrim.core.functions.calls import OWN_CALLS, parse_code
 from megtrim.core.functions.guards import ErrorRule
 from megtrim.core.trim.builds.size_options import WITH_LLD
 from megtrim.libs.elf.layout import WITH_BUILD_ID
@@ -43,6 +43,7 @@ CALLS = {
     "a_call_misses_with_two_locks": "two_locks",
     "a_call_misses_with_forty_locks": "forty_locks",
     "a_static_misses": "static",
+    "a_static_throws_once_and_the_call_misses": "throws",
     "a_sort_misses_its_order": "sorts",
     "a_call_misses_behind_a_callback": "behind_callback",
     "a_callback_misses": "in_callback",
@@ -94,8 +95,7 @@ class Built:
 def guard(at: Lease, target: str, rules: tuple[ErrorRule, ...]) -> bytes:
     """Return the library with guards, as ``reduce`` makes it."""
     by_lld = at.toolchain.kind in WITH_LLD
-    own_calls = ("-Wl,-Bsymbolic-functions",)
-    unfolded = LinkSpec(target=target, label=Link.UNFOLDED, unfolded=True, flags=own_calls)
+    unfolded = LinkSpec(target=target, label=Link.UNFOLDED, unfolded=True, flags=OWN_CALLS)
     data = (at.link(unfolded) / Link.UNFOLDED / target).read_bytes()
     before = parse_table(data, source=target)
     code = parse_code(data, before, source=target)
@@ -158,6 +158,7 @@ class Refusal:
 
 REFUSED = {
     "a_library_with_worker_threads": Refusal("thread", ("pthread_create", "starts threads")),
+    "a_library_with_worker_threads_in_cxx": Refusal("std_thread", ("starts threads",)),
     "a_library_that_initializes_once": Refusal("once", ("pthread_once", "waits for ever")),
     "a_library_with_locks_for_readers": Refusal("readers", ("pthread_rwlock_rdlock", "lock")),
     "a_library_that_holds_the_loaders_lock": Refusal("lister", ("dl_iterate_phdr", "lock")),

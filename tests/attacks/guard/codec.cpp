@@ -83,6 +83,24 @@ int codec_static(codec* of, int number) {
     static int made = left_out_one(of, number);
     return made + 1;
 }
+static int times_made;
+static APART int throw_once(void) {
+    if (++times_made == 1) throw 3;
+    return times_made;
+}
+static APART int make_once(void) {
+    static int made = throw_once();
+    return made;
+}
+/* Its static throws, is made by the second try, and must not be made once more. */
+int codec_throws(codec* of, int number) {
+    try {
+        make_once();
+    } catch (int) {
+        make_once();
+    }
+    return number == 0 ? make_once() * 10 + times_made : left_out_one(of, number);
+}
 int codec_sorts(codec* of, int number) {
     int numbers[64];
     for (int i = 0; i < 64; ++i) numbers[i] = number * i % 7;

@@ -25,6 +25,7 @@ typedef int (*codec_call)(void* with, codec* of, int number);
     X(codec_twice_locked, int, (codec*, int)) \
     X(codec_many_locked, int, (codec*, int)) \
     X(codec_static, int, (codec*, int)) \
+    X(codec_throws, int, (codec*, int)) \
     X(codec_sorts, int, (codec*, int)) \
     X(codec_calls, int, (codec*, codec_call, void*, int)) \
     X(codec_many, int, (codec*, int, int, int, int, int, int, int, int, int)) \

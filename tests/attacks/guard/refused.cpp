@@ -2,6 +2,7 @@
 #include <link.h>
 #include <pthread.h>
 #include <stdexcept>
+#include <thread>
 extern "C" {
 __attribute__((visibility("hidden"), noinline)) int left_out(int number) { return number * 3; }
 #if defined(REFUSED_thread)
@@ -12,6 +13,13 @@ int refused_call(int number) {
     pthread_create(&worker, nullptr, work, (void*)(long)number);
     pthread_join(worker, &made);
     return (int)(long)made;
+}
+#elif defined(REFUSED_std_thread)
+int refused_call(int number) {
+    int made = 0;
+    std::thread worker([&made, number] { made = left_out(number); });
+    worker.join();
+    return made;
 }
 #elif defined(REFUSED_once)
 static pthread_once_t once = PTHREAD_ONCE_INIT;

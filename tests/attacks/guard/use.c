@@ -27,6 +27,7 @@ CODEC_ALL(BY_POINTER)
 #define codec_twice_locked p_codec_twice_locked
 #define codec_many_locked p_codec_many_locked
 #define codec_static p_codec_static
+#define codec_throws p_codec_throws
 #define codec_sorts p_codec_sorts
 #define codec_calls p_codec_calls
 #define codec_many p_codec_many
@@ -107,6 +108,11 @@ static void in_static(codec* of) {
     failed(codec_static(of, 3), of, "left_out_one");
     codec* other = codec_open();
     failed(codec_static(other, 3), other, "left_out_one");
+}
+static void throws(codec* of) {
+    failed(codec_throws(of, 3), of, "left_out_one");
+    codec* other = codec_open();
+    expect(codec_throws(other, 0) == 22, "a static was made twice");
 }
 static void sorts(codec* of) { failed(codec_sorts(of, 3), of, "left_out_order"); }
 static void behind_callback(codec* of) {
@@ -339,6 +345,7 @@ static struct {
     {"two_locks", two_locks},
     {"forty_locks", forty_locks},
     {"static", in_static},
+    {"throws", throws},
     {"sorts", sorts},
     {"behind_callback", behind_callback},
     {"in_callback", in_callback},

@@ -7,6 +7,7 @@ from pydantic import BeforeValidator, Field, WithJsonSchema
 from megtrim.core.config.value_types import ConfigSection, Pattern, Whole
 
 MOST_ARGUMENT = 6
+"""So many are in registers on each machine that has guards."""
 _NUMBER = {"type": "integer", "minimum": 1, "maximum": MOST_ARGUMENT}
 
 
@@ -17,11 +18,14 @@ class ExportError(ConfigSection):
     """Names of exports: a name, a shell pattern such as ZSTD_*, or for C++ a name as in the source,
     such as my::Codec::decode."""
     returns: Annotated[int, Whole(-(2**31), 2**31 - 1)]
-    """The value that the interface has for an error; 0 stands for a null pointer as well."""
+    """The value that the interface has for an error, extended with its sign to 64 bits; 0 stands
+    for a null pointer as well. List only functions that return a whole number, a pointer or
+    nothing."""
     handle: Annotated[
         tuple[Annotated[int, Whole(1, MOST_ARGUMENT)], ...],
         BeforeValidator(lambda value: [value] if isinstance(value, int) else value),
         WithJsonSchema({"anyOf": [_NUMBER, {"type": "array", "items": _NUMBER, "minItems": 1}]}),
     ] = Field(default=(), min_length=1)
     """Which argument is the object that the call works on, counted from 1, or a list. After an
-    error, further calls with this object return their errors at once."""
+    error, further calls with this object return their errors at once. Only for objects that the
+    library itself allocates: another one may get the address of an application's own."""

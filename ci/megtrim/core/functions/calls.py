@@ -14,6 +14,8 @@ from megtrim.libs.elf.objects import thumb_distance
 from megtrim.libs.elf.symbol_table import Function, FunctionTable
 from megtrim.libs.util.value import Value
 
+OWN_CALLS = ("-Wl,-Bsymbolic-functions",)
+"""Calls of a shared object's own exports are direct, so that they are found."""
 _BRANCH_MASK = 0x7C000000
 _BRANCH = 0x14000000
 """aarch64: ``b`` and ``bl``, which differ in the highest bit; 26 bits are the distance."""

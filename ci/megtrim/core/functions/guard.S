@@ -84,13 +84,13 @@ megtrim_guard: /* w17: the number of the export */
     stp x0, x1, [sp, #16]
     str x17, [sp, #32]
     stp q0, q1, [sp, #48]
-    stp d2, d3, [sp, #80]
+    stp q2, q3, [sp, #80]
     mov x0, x19
     bl megtrim_leave
     ldp x0, x1, [sp, #16]
     ldr x19, [sp, #32]
     ldp q0, q1, [sp, #48]
-    ldp d2, d3, [sp, #80]
+    ldp q2, q3, [sp, #80]
     ldp x29, x30, [sp], #112
     ret
     .size megtrim_guard, . - megtrim_guard

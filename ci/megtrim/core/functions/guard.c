@@ -167,7 +167,7 @@ LOCAL void megtrim_leave(struct frame* frame) {
 #ifdef MEGTRIM_STATICS
 int __real___cxa_guard_acquire(void*);
 void __real___cxa_guard_release(void*);
-void __cxa_guard_abort(void*);
+void __real___cxa_guard_abort(void*);
 #endif
 #ifdef MEGTRIM_LOCKS
 int __real_pthread_mutex_lock(void*);
@@ -178,7 +178,7 @@ int __real_pthread_mutex_unlock(void*);
 static void release(const struct held* held) {
 #ifdef MEGTRIM_STATICS
     if (held->is_static)
-        __cxa_guard_abort(held->lock);
+        __real___cxa_guard_abort(held->lock);
 #endif
 #ifdef MEGTRIM_LOCKS
     if (!held->is_static)
@@ -273,5 +273,10 @@ LOCAL int __wrap___cxa_guard_acquire(void* guard) {
 LOCAL void __wrap___cxa_guard_release(void* guard) {
     forget(guard);
     __real___cxa_guard_release(guard);
+}
+/* An exception left the static's initializer: the next call begins again. */
+LOCAL void __wrap___cxa_guard_abort(void* guard) {
+    forget(guard);
+    __real___cxa_guard_abort(guard);
 }
 #endif

@@ -15,6 +15,7 @@ from importlib.resources import files as package_files
 
 from megtrim.core.build_spec import LinkSpec, StubForm
 from megtrim.core.functions import linker_script
+from megtrim.core.functions.calls import OWN_CALLS
 from megtrim.core.functions.local_functions import lead_to, named_trap
 from megtrim.libs.elf.layout import DAMAGE, DYNAMIC_SYMBOLS, LOADED, ElfLayout
 from megtrim.libs.elf.symbol_names import brief, is_linkable, iter_spellings
@@ -25,8 +26,6 @@ from megtrim.libs.util.value import Value
 MISSING = "megtrim_missing"
 """The library exports it: it names for the application what the last call lacked."""
 MACHINES = ("aarch64", "x86_64")
-MOST_ARGUMENT = 6
-"""Arguments that are in registers on each machine."""
 _RUNTIME, _GUARDS = (
     (package_files("megtrim.core.functions") / name).read_text("utf-8")
     for name in ("guard.c", "guard.S")
@@ -35,10 +34,12 @@ _EXPORT = f"VERSION {{ {{ global: {MISSING}; }}; }}\n"
 IDENTITY = hashlib.sha256(f"{_RUNTIME}{_GUARDS}{_EXPORT}".encode()).hexdigest()
 _FIRST = "megtrim_guards"
 _END = "megtrim_miss"
+ENDS = frozenset((_END, "megtrim_missed"))
+"""Functions of the runtime: a call that lacks a function and passed no guard traps there."""
 _GUARD_BYTES = 16
 _MOST_GUARDS = 65_536
 _LOCKS = ("pthread_mutex_lock", "pthread_mutex_trylock", "pthread_mutex_unlock")
-_STATICS = ("__cxa_guard_acquire", "__cxa_guard_release")
+_STATICS = ("__cxa_guard_acquire", "__cxa_guard_release", "__cxa_guard_abort")
 _FUNCTION = 2
 _CXX = "_Z"
 _SYMBOL_BYTES = 24
@@ -54,15 +55,24 @@ _HELD = "takes a lock that a guard does not give back: a later call would wait f
 _KEPT = "changes its thread for longer than the call: a guard does not change it back"
 _BEHIND = "calls functions where no export is to return from"
 _STACKS = "leaves calls without returning from them, or changes stacks"
+_LIBCXX = r"_ZNSt\d__(1|2|ndk1|Cr)"
+"""How names in clang's C++ library begin: its versions are namespaces."""
+_LIBCXX_ONCE = rf"{_LIBCXX}11__call_once\w*"
+_LIBCXX_LOCKS = r"5mutex|15recursive_mutex|11timed_mutex|21recursive_timed_mutex"
+_LIBCXX_SHARED_LOCKS = r"19__shared_mutex_base|18shared_timed_mutex"
 UNGUARDABLE: tuple[tuple[str, str], ...] = (
     (r"pthread_create|thrd_create|GOMP_\w*|__kmpc_\w+|timer_create|dispatch_\w+", _THREADS),
+    (r"_ZNSt6thread15_M_start_thread\w*", _THREADS),
     (r"pthread_once|call_once", _ONCE),
+    (_LIBCXX_ONCE, _ONCE),
     (r"pthread_(rwlock|spin)_\w*lock\w*|pthread_barrier_wait|sem_\w*wait", _HELD),
     (r"pthread_mutex_(timed|clock)lock|mtx_\w*lock|flock|lockf|flockfile|omp_set_\w*lock", _HELD),
+    (rf"{_LIBCXX}({_LIBCXX_LOCKS}|{_LIBCXX_SHARED_LOCKS})\d+(try_)?lock\w*", _HELD),
     (r"syscall|dl_iterate_phdr", _HELD),
     (r"pthread_sigmask|sigprocmask|sigaltstack|fesetround|fesetenv|feholdexcept", _KEPT),
     (r"uselocale|pthread_setcancel(state|type)|vfork", _KEPT),
-    (r"sigaction|signal|bsd_signal|sigset|pthread_atfork|pthread_key_create", _BEHIND),
+    (r"sigaction|signal|bsd_signal|(__)?sysv_signal|sigset", _BEHIND),
+    (r"pthread_atfork|pthread_key_create", _BEHIND),
     (r"__cxa_thread_atexit(_impl)?|tss_create|on_exit", _BEHIND),
     (r"(_|sig|__sig)?longjmp|__longjmp_chk|(make|swap|set)context|pthread_exit", _STACKS),
 )
@@ -130,7 +140,8 @@ def choose(
     for rule in rules:
         if rule.where and not any(map(rule.matches, functions)):
             msg = f"{rule.where}: {source} exports no function like {rule.exports!r}"
-            raise InputError(msg, hint="a row holds for the exports that no row before it names")
+            hint = "is it spelled as exported? `nm -D --defined-only FILE` lists the exports"
+            raise InputError(msg, hint=hint)
     _expect_guardable(table, guards, source)
     return tuple(guards)
 
@@ -152,6 +163,8 @@ def expect_safe(
 ) -> None:
     """``after``: of the library as it ships. Raises InputError for what no guard can end well."""
     called = before.imported & after.imported
+    # The locks of a C++ library that is linked in are guarded; how it initializes once is not.
+    called |= {name for name in before.names & after.names if re.fullmatch(_LIBCXX_ONCE, name)}
     for pattern, why in UNGUARDABLE:
         match = re.compile(pattern).fullmatch
         for name in sorted(called):
@@ -224,7 +237,7 @@ def _list_flags(before: FunctionTable) -> tuple[str, ...]:
     """
     wrapped = [name for names in (_LOCKS, _STATICS) if _refers(before, names) for name in names]
     return (
-        "-Wl,-Bsymbolic-functions",
+        *OWN_CALLS,
         *(f"-Wl,--undefined={name}" for name in (_FIRST, _END, MISSING)),
         *(f"-Wl,--wrap={name}" for name in wrapped),
     )

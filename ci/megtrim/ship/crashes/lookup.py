@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 
+from megtrim.core.functions import guards
 from megtrim.core.functions.linker_script import is_stub
 from megtrim.core.keep.keepset import KeepSet, ScenarioRecord, model_of
 from megtrim.core.keep.marks import find_traces
@@ -67,6 +68,7 @@ _NO_REGION = (
     "without trim.crash_ids an address shows the function and not its region, and an engine error "
     "in a minimum-size build is a trap, too"
 )
+_NO_GUARD = "calls that pass no guard, as of a thread or through a pointer, trap in one place"
 _SPECIAL = re.compile(r"[*?[]")
 
 
@@ -245,7 +247,7 @@ def _look_up_in(
         return make_cleared(_describe_place(site, program), program.name, stack, doubts)
     candidates: list[CrashCandidate] = []
     for trap in traps:
-        found, why = _left_out_at(trap, program)
+        found, why = _left_out_at(trap, program, stack)
         candidates += found
         doubts = (*doubts, *why)
     if not candidates:
@@ -273,7 +275,7 @@ def _is_next_to_trap(site: CrashSite, program: TrimmedProgram) -> bool:
 
 
 def _left_out_at(
-    address: int, program: TrimmedProgram
+    address: int, program: TrimmedProgram, stack: Collection[str] = ()
 ) -> tuple[list[CrashCandidate], tuple[str, ...]]:
     here = [each.name for each in program.table.at(address)]
     dropped = {*program.left_out}
@@ -282,11 +284,15 @@ def _left_out_at(
     regions = [name for name in here if name not in dropped and find_trap(name)]
     if any(map(is_stub, here)) and not gone:
         gone = list(program.left_out)
+    if not guards.ENDS.isdisjoint(here):
+        # The stub of a function calls the runtime, and the stack may show it.
+        gone = sorted(dropped.intersection(stack) or dropped)
     why: tuple[str, ...] = (FOLDED,) if len(gone) + len(regions) > 1 else ()
     if len(gone) > 1 and not program.crash_ids:
-        why = (SHARED,)
+        why = (SHARED,) if guards.ENDS.isdisjoint(here) else (_NO_GUARD,)
     found = [make_candidate(name) for name in (*gone, *regions)]
-    if found and not all(is_stub(each) or each in dropped or each in regions for each in here):
+    ends = {*regions, *dropped, *guards.ENDS}
+    if found and not all(is_stub(each) or each in ends for each in here):
         why = (*why, _KEPT_ALIKE)
     if not found and program.trims_regions and not program.crash_ids:
         within = CandidateKind.REGION_WITHIN

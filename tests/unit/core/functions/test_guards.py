@@ -1,5 +1,7 @@
+import re
 import struct
 from dataclasses import replace
+from importlib.resources import files as package_files
 
 import pytest
 
@@ -86,6 +88,13 @@ def test_exports_that_are_refused(table: FunctionTable, rule: ErrorRule, said: s
         choose(table, ALL, rule, safe=("codec_a",))
 
 
+def test_a_row_that_matches_nothing_may_be_misspelled() -> None:
+    misspelled = ErrorRule(exports="b*", value=0, where="m.yaml:3: x")
+    with pytest.raises(InputError) as refused:
+        choose(exporting("codec_a"), ALL, misspelled)
+    assert "spelled as exported" in (refused.value.hint or "")
+
+
 @pytest.mark.parametrize(
     ("name", "said"),
     [
@@ -101,6 +110,20 @@ def test_exports_that_are_refused(table: FunctionTable, rule: ErrorRule, said: s
         ("__cxa_thread_atexit_impl", "where no export is to return from"),
         ("siglongjmp", "without returning"),
         ("__longjmp_chk", "without returning"),
+        ("__sysv_signal", "where no export is to return from"),
+        # As GCC's C++ library has them, which alone calls pthread_create then.
+        (
+            "_ZNSt6thread15_M_start_threadESt10unique_ptrINS_6_StateESt14default_deleteIS1_EEPFvvE",
+            "starts threads",
+        ),
+        # As clang's and the NDK's have them.
+        ("_ZNSt3__111__call_onceERVmPvPFvS2_E", "waits for ever"),
+        ("_ZNSt6__ndk111__call_onceERVmPvPFvS2_E", "waits for ever"),
+        ("_ZNSt3__15mutex4lockEv", "does not give back"),
+        ("_ZNSt6__ndk15mutex8try_lockEv", "does not give back"),
+        ("_ZNSt6__ndk115recursive_mutex4lockEv", "does not give back"),
+        ("_ZNSt6__ndk119__shared_mutex_base11lock_sharedEv", "does not give back"),
+        ("_ZNSt6__ndk118shared_timed_mutex15try_lock_sharedEv", "does not give back"),
     ],
 )
 def test_what_cannot_end_well_is_refused_by_name(name: str, said: str) -> None:
@@ -110,11 +133,22 @@ def test_what_cannot_end_well_is_refused_by_name(name: str, said: str) -> None:
 
 
 def test_what_only_dropped_functions_or_the_runtime_call_is_safe() -> None:
-    before = exporting("codec_a", imported=("pthread_create", "pthread_mutex_lock"))
-    after = exporting(
-        "codec_a", guards.MISSING, imported=("pthread_key_create", "pthread_mutex_lock")
-    )
+    given_back = ("pthread_mutex_lock", "_ZNSt6__ndk15mutex6unlockEv", "_ZNSt3__15mutexD1Ev")
+    before = exporting("codec_a", imported=("pthread_create", *given_back))
+    after = exporting("codec_a", guards.MISSING, imported=("pthread_key_create", *given_back))
     guards.expect_safe(before, after, (), source="lib.so")
+
+
+def test_a_cxx_library_that_is_linked_in() -> None:
+    """Its mutexes are the C library's, which guards give back."""
+    lock = "_ZNSt6__ndk15mutex4lockEv"
+    once = "_ZNSt6__ndk111__call_onceERVmPvPFvS2_E"
+    without_once = exporting("codec_a", lock, guards.MISSING)
+    with_once = exporting("codec_a", lock, once, guards.MISSING)
+
+    guards.expect_safe(with_once, without_once, (), source="lib.so")
+    with pytest.raises(InputError, match=f"it calls {once}, so it .*waits for ever"):
+        guards.expect_safe(with_once, with_once, (), source="lib.so")
 
 
 def test_exceptions_do_not_pass_a_guard() -> None:
@@ -170,6 +204,26 @@ def _read_target(machine: int, code: bytes) -> int:
         return 4 + 4 * int(word & 0x3FFFFFF)
     (distance,) = struct.unpack_from("<i", code, 1)
     return 5 + int(distance)
+
+
+@pytest.mark.parametrize(
+    ("machine", "way_back", "results"),
+    [
+        ("__aarch64__", r"^2:.*?bl megtrim_leave(.*?)^    ret", "x0 x1 q0 q1 q2 q3"),
+        ("__x86_64__", r"^2:.*?call megtrim_leave(.*?)^    jmp", "rax rdx xmm0 xmm1"),
+    ],
+)
+def test_all_that_a_call_may_return_passes_its_guard(
+    machine: str, way_back: str, results: str
+) -> None:
+    """Four vectors of 128 bits on aarch64; no test sees what a compiler's megtrim_leave leaves."""
+    text = (package_files("megtrim.core.functions") / "guard.S").read_text(encoding="utf-8")
+    code = text.partition(f"defined({machine})")[2]
+    found = re.search(way_back, code, re.DOTALL | re.MULTILINE)
+    loads = found[1] if found else ""
+
+    for register in results.split():
+        assert re.search(rf"\b{register}\b", loads), register
 
 
 RETURN = struct.pack("<I", 0xD65F03C0)

@@ -68,6 +68,26 @@ def test_a_shared_stub() -> None:
     assert finding.stack == ("_Z5staysv", "_Z5otherv")
 
 
+@pytest.mark.parametrize(
+    ("caller", "cause", "said"),
+    [
+        (STAYS + 4, CrashCause.CANDIDATES, SHARED),
+        (STAYS + 24, CrashCause.LEFT_OUT, ["second(int)"]),
+    ],
+)
+def test_a_call_that_passed_no_guard(caller: int, cause: CrashCause, said: list[str]) -> None:
+    """It traps in the runtime, which the stub of the function had called."""
+    made = program()
+    ended = [each for each in made.table.functions if each.address != STUB_AT]
+    trap = Function(name="megtrim_missed", address=STUB_AT, size_bytes=4)
+    stub = Function(name="_Z6secondi", address=STAYS + 20, size_bytes=12)
+
+    finding = found(replace_table(made, [*ended, trap, stub]), STUB_AT, caller)
+
+    assert (finding.cause, names(finding)) == (cause, said)
+    assert all("pass no guard" in each for each in finding.why_several)
+
+
 def test_a_trap_within_a_function_that_stays() -> None:
     """A region of it, unless no region is trimmed, or each has a trap of its own."""
     finding = found(program(trims_regions=True), STAYS + 8)

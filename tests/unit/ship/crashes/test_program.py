@@ -1,15 +1,17 @@
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from megtrim.core.chain import result_store as stores
 from megtrim.core.chain.result_store import Store
+from megtrim.core.functions.guards import MISSING
 from megtrim.libs.elf.symbol_table import parse_table
 from megtrim.libs.util.errors import InputError
 from megtrim.ship.crashes.program import dump_left_out, parse_left_out
-from megtrim.ship.crashes.trimmed_programs import read_newest
-from support.made_programs import ID, STAYS, STUB_AT
+from megtrim.ship.crashes.trimmed_programs import make_program, read_newest
+from support.made_programs import ID, STAYS, STUB_AT, numbered_file
 from unit.core.chain.made_trims import forget, leave_header, trim_by_functions, trim_by_regions
 from unit.core.functions.made_links import ARM, X86_64, Symbol, linked
 from unit.ship.crashes.made_programs import program
@@ -85,6 +87,18 @@ def test_a_trim_by_functions(tmp_path: Path, crash_ids: bool) -> None:
     assert program.left_out == ("_Z5firstv", "_Z6secondi")
     assert program.crash_ids is crash_ids
     assert [record.id for record in made.keep.scenarios] == ["m/s@any"]
+
+
+def test_a_library_with_guards_has_no_crash_ids(tmp_path: Path) -> None:
+    """Its stubs have numbers as well, but trap all in one place."""
+    data = numbered_file()
+    table = parse_table(data, source="app")
+    guarded = replace(table, exported=frozenset((MISSING,)))
+    keep = read_newest(trim_by_functions(tmp_path)).keep
+
+    made = [make_program("app", data, each, (), keep) for each in (table, guarded)]
+
+    assert [each.crash_ids for each in made] == [True, False]
 
 
 def test_a_trim_by_regions_and_a_header_that_its_program_was_not_made_of(tmp_path: Path) -> None:

@@ -29,6 +29,7 @@ from megtrim.core.config.scenarios import Scenario, all_scenarios
 from megtrim.core.evidence.binding import binding, deviceless
 from megtrim.core.evidence.evidence import LARGEST_LIST, DeviceResult, expect_fitting, find_brought
 from megtrim.core.functions import link_map, linker_script, probes
+from megtrim.core.functions.calls import OWN_CALLS
 from megtrim.core.functions.kept_functions import matching, without_chance
 from megtrim.core.functions.observables import (
     FunctionList,
@@ -70,8 +71,6 @@ from megtrim.places.devices.device import Lease
 from megtrim.places.devices.retry import run_with_retries
 
 _LIST = "list of functions"
-_OWN_CALLS = ("-Wl,-Bsymbolic-functions",)
-"""Calls of a shared object's own exports are direct, so that calls.py sees them."""
 _Result = UnfoldedLinksResult | RecordResult | SuiteRecordResult | FunctionsKeepSetResult
 
 
@@ -130,7 +129,7 @@ def _link(probed: bool, session: Session, folder: Path) -> UnfoldedLinksResult:
         is_shared = target in shared
         flags = size_options.unfolded_flags(session)
         if is_shared:
-            flags = (*flags, *_OWN_CALLS)
+            flags = (*flags, *OWN_CALLS)
         link = LinkSpec(
             target=target,
             label=Link.UNFOLDED,
