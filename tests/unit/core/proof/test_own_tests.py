@@ -103,7 +103,7 @@ def run(
             {},
             False,
             [],
-            ["without the companion file, it trapped, and not in a function that was left out"],
+            ["without the companion file, it trapped; in which function is not known"],
         ),
         (
             run(132, trapped=True),
