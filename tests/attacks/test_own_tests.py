@@ -16,7 +16,7 @@ from megtrim.core.functions.observables import Observables
 from megtrim.core.trim.runs.suite_records import name_tests, read_reached
 from megtrim.libs.elf.layout import parse_build_id
 from megtrim.libs.elf.symbol_table import parse_table
-from megtrim.libs.util.errors import InputError
+from megtrim.libs.util.errors import InfrastructureFailure, InputError
 from megtrim.libs.util.process import ProcessRunner
 from megtrim.places.compile.projects.tested import OwnTest, SuiteFolder, SuiteRun
 from support.made_programs import folded
@@ -127,6 +127,18 @@ def test_a_copy_in_a_folder_that_a_test_replaces(suite: Suite) -> None:
     theirs = {path.name: path.read_text("utf-8") for path in suite.outside.iterdir()}
     assert theirs == {"program": "theirs", "program.rest": "theirs"}
     assert suite.folder.file.read_bytes() == own
+
+
+def test_a_test_that_leaves_a_folder_where_a_copy_was(suite: Suite) -> None:
+    build = suite.folder.folder
+    for file in (suite.folder.file, build / "bin/program"):
+        file.parent.mkdir(exist_ok=True)
+        shutil.copy(suite.trimmed, file)
+    own = suite.folder.file.stat().st_ino
+
+    with pytest.raises(InfrastructureFailure, match="bin/program"):
+        suite.shell("rm bin/program && mkdir bin/program")
+    assert suite.folder.file.stat().st_ino == own
 
 
 def test_a_test_whose_first_trap_is_harmless(suite: Suite) -> None:
