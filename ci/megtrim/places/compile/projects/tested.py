@@ -136,7 +136,7 @@ class SuiteFolder(Value):
             names = []
         if not names or not all(isinstance(name, str) for name in names):
             msg = f"`{shlex.join(words)}` of tests.commands lists no test: {ended.stderr[:200]}"
-            raise InputError(msg, hint="does engine.cmake turn the project's tests on?")
+            raise InputError(msg, hint="does the build make the project's tests?")
         for name in dict.fromkeys(names):
             pattern = "".join(f"\\{each}" if each in _SPECIAL else each for each in name)
             yield OwnTest(name=name, argv=(*argv, "--output-on-failure", "-R", f"^{pattern}$"))
