@@ -16,7 +16,7 @@ from megtrim.core.functions.observables import Observables
 from megtrim.core.trim.runs.suite_records import name_tests, read_reached
 from megtrim.libs.elf.layout import parse_build_id
 from megtrim.libs.elf.symbol_table import parse_table
-from megtrim.libs.util.errors import InputError
+from megtrim.libs.util.errors import InfrastructureFailure, InputError
 from megtrim.libs.util.process import ProcessRunner
 from megtrim.places.compile.projects.tested import OwnTest, SuiteFolder, SuiteRun
 from support.made_programs import folded
@@ -25,7 +25,14 @@ from unit.places.compile.projects.support import write
 
 pytestmark = [pytest.mark.chain]
 
-TRAPS = "int main(int count, char** words) { if (count > 1) __builtin_trap(); return 0; }\n"
+TRAPS = """\
+#include <signal.h>
+int main(int count, char** words) {
+    if (count > 2) { signal(SIGTRAP, SIG_IGN); raise(SIGTRAP); }
+    if (count > 1) __builtin_trap();
+    return 0;
+}
+"""
 TIMEOUT_S = 30.0
 
 
@@ -120,6 +127,41 @@ def test_a_copy_in_a_folder_that_a_test_replaces(suite: Suite) -> None:
     theirs = {path.name: path.read_text("utf-8") for path in suite.outside.iterdir()}
     assert theirs == {"program": "theirs", "program.rest": "theirs"}
     assert suite.folder.file.read_bytes() == own
+
+
+def test_a_test_that_leaves_a_folder_where_a_copy_was(suite: Suite) -> None:
+    build = suite.folder.folder
+    for file in (suite.folder.file, build / "bin/program"):
+        file.parent.mkdir(exist_ok=True)
+        shutil.copy(suite.trimmed, file)
+    own = suite.folder.file.stat().st_ino
+
+    with pytest.raises(InfrastructureFailure, match="bin/program"):
+        suite.shell("rm bin/program && mkdir bin/program")
+    assert suite.folder.file.stat().st_ino == own
+
+
+def test_a_test_whose_first_trap_is_harmless(suite: Suite) -> None:
+    direct = suite.shell("./program now")
+    late = suite.shell("./program now late")
+
+    assert direct.place is not None
+    assert late.place == direct.place
+
+
+def test_a_test_that_maps_a_file_of_an_odd_name(suite: Suite) -> None:
+    folder = suite.outside / "a b 1-2 \u2028\u0085\x0b\x0c\x1c\r\udcff"
+    folder.mkdir()
+    file = folder / "program"
+    shutil.copy(suite.trimmed, file)
+    maps = (
+        "import mmap, os, sys; file = open(sys.argv[1], 'rb');"
+        "kept = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ); os._exit(0)"
+    )
+    seen = suite.run(sys.executable, "-c", maps, str(file))
+
+    assert seen.passed
+    assert seen.loaded
 
 
 def test_a_test_that_leaves_links_when_it_traps(suite: Suite) -> None:

@@ -49,8 +49,8 @@ def check(config: Path, engine: Path | None) -> int:
     counts = " and ".join([*of_models, count(scenarios, "scenario")])
     if not committed_keepset.digest_committed(loaded):
         msg = (
-            f"{config}: {counts} can be trimmed, but its check would fail, because there is no "
-            f"{loaded.config.keep_set} yet"
+            f"{config}: {counts} can be trimmed, but the check of a pull request would fail, "
+            f"because there is no {loaded.config.keep_set} yet"
         )
         hint = f"make it with {again.again('trim')}, and commit it"
         raise InputError(msg, hint=hint)

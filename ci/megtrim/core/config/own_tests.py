@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-from pydantic import Field
+from pydantic import Field, StrictBool
 
 from megtrim.core.config.commands import BuildCommand
 from megtrim.core.config.value_types import ConfigSection, TimeoutS
@@ -22,6 +22,6 @@ class OwnTestsConfig(ConfigSection):
     """Commands that build the tests first, such as [[ninja]]."""
     timeout_s: TimeoutS = Field(default=600.0, alias="timeout")
     """The longest time that one test may take, such as 10 minutes."""
-    keep: bool = False
+    keep: StrictBool = False
     """Keep what the tests reach: each that passes and loads the file is in the keep set, by its
     name. It must then pass without the companion file, too."""

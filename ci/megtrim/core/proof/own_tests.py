@@ -2,7 +2,8 @@
 
 A test that passes with the plain file must pass with the trimmed one and its rest, and without the
 rest either pass or trap in a function that is named. Where what tests reach is kept, it must pass
-without the rest as well. It counts only if a process of it loads the trimmed file.
+without the rest as well. It counts only if a process of it loads the trimmed file, or if it does
+not end in time with that in place.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -69,7 +70,9 @@ class SeenTests(Value):
         return tuple(each for each in self.list_counted() if has_trapped(self.alone[each.name]))
 
     def _loads(self, name: str) -> bool:
-        return any(name in runs and runs[name].loaded for runs in (self.alone, self.whole))
+        """What is ended leaves no record; with the plain file, it ended in time."""
+        runs = [runs[name] for runs in (self.alone, self.whole) if name in runs]
+        return any(run.loaded or run.timed_out for run in runs)
 
 
 class _Trial:

@@ -96,7 +96,7 @@ class TrappedTest(Value):
     def describe(self) -> str:
         if self.function:
             return f"it trapped: the function {self.function} is not kept"
-        return "it trapped, and not in a function that was left out"
+        return "it trapped; in which function is not known"
 
 
 class SuiteResult(StageResult):

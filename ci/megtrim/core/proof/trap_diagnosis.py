@@ -28,6 +28,7 @@ from megtrim.libs.util.limits import read_text
 from megtrim.libs.util.value import Value
 from megtrim.libs.util.wording import count
 
+UNNAMED = "in which function is not known: a short one that was left out may hold no name"
 _HOW_TO_NAME = "to verify it where the engine can be built names it"
 _NOT_LISTED = "the keep set does not list it"
 _NOT_RUN = "no scenario ran it"
@@ -197,14 +198,16 @@ def diagnose_without_profile(reduced: ProgramRun) -> Diagnosis:
 
 
 def _explain_without_regions(reduced: ProgramRun) -> Diagnosis:
-    """Each call of a function that was left out names it, and nothing else was left out."""
+    """Nothing but functions was left out, and the named link named none."""
     if line := RuntimeLine.find(reduced.stderr):
         text = f"{_how(reduced)}: {line.blame()}, or keep what is called there"
         return Diagnosis(status=ScenarioStatus.TRAP, text=text, log=reduced.stderr)
+    if ending(reduced) is RunOutcome.TRAP:
+        # What is local and very short has no room for its name in its place.
+        text = f"{_how(reduced)}; {UNNAMED}"
+        return Diagnosis(status=ScenarioStatus.TRAP, text=text, log=reduced.stderr)
     text = f"{_how(reduced)}, and called no function that was left out"
-    trapped = ending(reduced) is RunOutcome.TRAP
-    status = ScenarioStatus.TRAP if trapped else ScenarioStatus.ENGINE_ERROR
-    return Diagnosis(status=status, text=text, log=reduced.stderr)
+    return Diagnosis(status=ScenarioStatus.ENGINE_ERROR, text=text, log=reduced.stderr)
 
 
 def _explain_by_runtime(reduced: ProgramRun, said: RuntimeLine) -> Diagnosis:

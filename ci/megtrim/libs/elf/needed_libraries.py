@@ -7,6 +7,7 @@ for another architecture and untrusted.
 import re
 import struct
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path, PurePosixPath
 from types import MappingProxyType
 
@@ -116,13 +117,22 @@ def list_needed(file: Path) -> tuple[str, ...]:
 
 
 def list_found_in(file: Path, tree: Path) -> tuple[str, ...]:
-    """Return which libraries a program finds below a folder, by a path that it holds."""
-    links = _read(file)
-    if links is None:
-        return ()
+    """Return which libraries a program finds below a folder, by a path that it holds.
+
+    One that holds what no loader of a device takes, such as a path in place of a name, finds none.
+    """
+    with suppress(InputError, OSError):
+        links = _read(file)
+        return () if links is None else tuple(_iter_found(links, tree))
+    return ()
+
+
+def _iter_found(links: _Links, tree: Path) -> Iterator[str]:
     folders = [Path(each) for text in links.run_paths for each in text.split(":")]
     own = [each for each in folders if each.is_relative_to(tree)]
-    return tuple(name for name in links.needed if any((each / name).is_file() for each in own))
+    for name in links.needed:
+        if any((each / name).is_file() for each in own):
+            yield name
 
 
 def read_needs(

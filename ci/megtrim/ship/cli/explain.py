@@ -309,6 +309,8 @@ _DOUBTFUL = {
     CrashCause.NOT_TRIMMING: "no sign that trimming is at fault, but it cannot be ruled out",
 }
 _TO_BE_SURE = "to be sure, run this with the arguments and inputs of your user"
+_PROGRAM = "PROGRAM"
+"""Of a command in a release, which does not say what its project starts."""
 _TO_ADD = "a scenario to add"
 _TO_KEEP = "or lines that keep it"
 _OF_LINES = frozenset({_TO_ADD, _TO_KEEP})
@@ -355,7 +357,9 @@ def _render(
     if record is not None:
         facts["nearest scenario"] = record.id
         where = _TO_BE_SURE if invocation else f"in its project, {_TO_BE_SURE}"
-        facts[where] = _command(record, invocation or Invocation(), config)
+        # Next to models, no program of a command is probed.
+        if record.model_sha256 or config is None or not config.models:
+            facts[where] = _command(record, invocation or Invocation(), config)
         facts[_TO_ADD] = list(scenario_lines(record))
     if lines := keep_lines(finding):
         facts[_TO_KEEP] = list(lines)
@@ -369,6 +373,11 @@ def _command(record: ScenarioRecord, invocation: Invocation, config: Config | No
     files = {name: str(folder / file) for name, file in scenario.inputs.items()} if scenario else {}
     inputs = (f"{name}={files.get(name, 'FILE')}" for name, _ in record.inputs)
     words = [word for input_ in inputs for word in ("--input", input_)]
-    if scenario and scenario.application:
-        words += ["--application", scenario.application]
-    return invocation.again("probe", *words, model_of(record.id), "--", *record.arguments)
+    application = scenario.application if scenario else None
+    probed = model_of(record.id)
+    if not record.model_sha256:
+        own = config.engine.target if config else _PROGRAM
+        probed = application or own
+    elif application:
+        words += ["--application", application]
+    return invocation.again("probe", *words, probed, "--", *record.arguments)

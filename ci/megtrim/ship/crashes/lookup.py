@@ -13,6 +13,7 @@ import re
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 
+from megtrim.core.config.own_tests import CLASS_OF_TESTS
 from megtrim.core.functions import guards
 from megtrim.core.functions.linker_script import is_stub
 from megtrim.core.keep.keepset import KeepSet, ScenarioRecord, model_of
@@ -311,8 +312,10 @@ def _describe_place(site: CrashSite, program: TrimmedProgram) -> str:
 
 
 def nearest_scenario(finding: CrashFinding, keep: KeepSet) -> ScenarioRecord | None:
-    if len(keep.scenarios) == 1:
-        return keep.scenarios[0]
+    """A test of the project is none: it has no command line that could be changed."""
+    scenarios = [each for each in keep.scenarios if not each.id.endswith(f"@{CLASS_OF_TESTS}")]
+    if len(scenarios) == 1:
+        return scenarios[0]
     names = {*finding.stack}
     names |= {e.linkage_name for e in finding.candidates if e.kind is CandidateKind.REGION_WITHIN}
     tags = {
@@ -322,7 +325,7 @@ def nearest_scenario(finding: CrashFinding, keep: KeepSet) -> ScenarioRecord | N
     }
     best = None
     most = 0
-    for record in keep.scenarios:
+    for record in scenarios:
         shared = sum(name in names for name in record.functions)
         shared += sum(region.tag in tags for region in record.regions)
         if shared > most:
@@ -348,10 +351,10 @@ def escape(name: str) -> str:
 
 
 def scenario_lines(record: ScenarioRecord) -> tuple[str, ...]:
-    model = model_of(record.id)
+    what = f"a scenario of {model_of(record.id)}" if record.model_sha256 else "a scenario"
     arguments = ", ".join(map(json.dumps, record.arguments))
     inputs = (f"{name}: FILE" for name, _ in record.inputs)
     return (
-        f"# a scenario of {model}, with the arguments and inputs of your user",
+        f"# {what}, with the arguments and inputs of your user",
         f"- {{name: field, args: [{arguments}], inputs: {{{', '.join(inputs)}}}}}",
     )

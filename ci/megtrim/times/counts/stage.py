@@ -69,8 +69,6 @@ _OF_BASE = {str(Variant.PLAIN): BASE, str(Variant.REDUCED): BASE_REDUCED}
 _PLAN = "plan"
 _PLAN_FILE = "plan/StaticMemoryInfo.json"
 _COUNTS = "the plugin's counts"
-_TIMED = ("-q", "-f", "%M")
-"""Quietly: a command that is to end with another status than 0 gets no remark in front."""
 
 
 def inputs(task: Task, session: Session) -> dict[str, str]:

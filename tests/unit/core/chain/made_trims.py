@@ -7,6 +7,7 @@ from pathlib import Path
 from megtrim.core.chain.filenames import KEEP_SET_FILE
 from megtrim.core.chain.result_store import Store
 from megtrim.core.chain.stage_result import StageResult
+from megtrim.core.keep.keepset import KeepSet
 from megtrim.core.keep.keepset_files import dump_keep_set
 from megtrim.core.trim.builds import links as linking
 from megtrim.core.trim.results import FunctionsKeepSetResult, HeaderResult, ReduceResult
@@ -42,14 +43,15 @@ def trim_by_functions(
     more: Mapping[str, bytes] | None = None,
     build_id: str = ID,
     link: str = LINK,
+    keep: KeepSet | None = None,
 ) -> Store:
     """Leave a trim by functions, in which three were left out; ``more``: further files of it."""
     store = Store(out)
     program = numbered_file() if crash_ids else folded()
     program = program.replace(bytes.fromhex(ID), bytes.fromhex(build_id))
-    keep = dump_keep_set(keep_set(1)).encode()
+    listed = dump_keep_set(keep or keep_set(1)).encode()
     kept = leave(store, "functions/keepset", FunctionsKeepSetResult(functions=2), {
-        KEEP_SET_FILE: keep
+        KEEP_SET_FILE: listed
     })  # fmt: skip
     files = {f"bin/{TARGET}": program, f"dropped-{TARGET}.txt": b"_Z5firstv\n_Z6secondi\n"}
     files |= more or {}

@@ -81,8 +81,8 @@ def test_what_is_right_is_fine(team: Shell, committed: Path) -> None:
 def test_a_keep_set_that_is_not_there_yet_is_not_fine(team: Shell) -> None:
     team("check").expect(
         2,
-        "megtrim.yaml: 1 model and 3 scenarios can be trimmed, but its check would fail, "
-        "because there is no megtrim/keepset yet\n",
+        "megtrim.yaml: 1 model and 3 scenarios can be trimmed, but the check of a pull request "
+        "would fail, because there is no megtrim/keepset yet\n",
         "make it with megtrim trim --config megtrim.yaml, and commit it\n",
     )
 

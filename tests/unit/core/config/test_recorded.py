@@ -93,6 +93,8 @@ def test_shared_objects_are_known_by_name(target: str, shared: bool) -> None:
         ),
         ({}, {"tests": {"commands": []}}, "tests.commands: found"),
         ({}, {"tests": {"commands": [["make"]], "build": ["all"]}}, "tests.build[0]: found"),
+        ({}, {"tests": {"commands": [["make"]], "keep": "no"}}, "tests.keep: found 'no'"),
+        ({}, {"tests": {"commands": [["make"]], "keep": 1}}, "tests.keep: found the number 1"),
         (
             {"kind": "cmake", "build": None},
             {

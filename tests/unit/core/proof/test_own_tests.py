@@ -79,9 +79,17 @@ def test_a_test_that_ends_otherwise_fails_and_none_shows_nothing(
     assert result.exit_code == (1 if status == "fail" else 0)
 
 
-def run(rc: int, *, trapped: bool = False, loaded: bool = True) -> SuiteRun:
+def run(
+    rc: int, *, trapped: bool = False, loaded: bool = True, timed_out: bool = False
+) -> SuiteRun:
     return SuiteRun(
-        rc=rc, timed_out=False, loaded=loaded, trapped=trapped, place=None, argument=0, said=""
+        rc=rc,
+        timed_out=timed_out,
+        loaded=loaded,
+        trapped=trapped,
+        place=None,
+        argument=0,
+        said="",
     )
 
 
@@ -95,7 +103,7 @@ def run(rc: int, *, trapped: bool = False, loaded: bool = True) -> SuiteRun:
             {},
             False,
             [],
-            ["without the companion file, it trapped, and not in a function that was left out"],
+            ["without the companion file, it trapped; in which function is not known"],
         ),
         (
             run(132, trapped=True),
@@ -123,3 +131,23 @@ def test_only_a_trap_that_is_named_is_excused_and_none_where_what_tests_reach_is
     assert (found.counted, found.unloaded) == (1, ("b",))
     assert [each.name for each in found.traps] == traps
     assert [each.how for each in found.failed] == failed
+
+
+@pytest.mark.parametrize("defers", [True, False])
+def test_a_test_that_hangs_with_the_trimmed_file_fails(*, defers: bool) -> None:
+    """Whoever loads the file: what is ended leaves no record of it."""
+    hangs = run(-9, loaded=False, timed_out=True)
+    seen = SeenTests(
+        tests=2,
+        passing=(OwnTest(name="a", argv=("a",)), OwnTest(name="b", argv=("b",))),
+        alone={"a": hangs, "b": run(0)},
+        whole={"a": hangs, "b": run(0)} if defers else {},
+    )
+    found = judge(seen, {}, target="draw", keeps=False, defers=defers)
+
+    ways = ["without the companion file", "with the companion file"]
+    expected = ways if defers else ["with the trimmed file"]
+    assert (found.counted, found.unloaded) == (2, ())
+    assert [each.how for each in found.failed] == [
+        f"{way}, it did not end in time" for way in expected
+    ]

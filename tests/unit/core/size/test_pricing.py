@@ -10,13 +10,21 @@ from megtrim.core.keep.keepset import NeededParts
 from megtrim.core.keep.region import Region
 from megtrim.core.size import pricing
 from megtrim.core.size.prices import Price, PriceList, compare_prices, shorten, sort_prices
-from megtrim.core.size.pricing import TRAP_BYTES, RegionExtents, find_extents, find_prices
+from megtrim.core.size.pricing import (
+    TRAP_BYTES,
+    PricedArtifact,
+    RegionExtents,
+    find_extents,
+    find_prices,
+    make_price_list,
+)
 from megtrim.core.size.references.graph import Part
 from megtrim.core.size.references.linked_file import LinkedFile, Stretch
 from megtrim.core.size.views import PriceKind
 from megtrim.libs.elf.references import References
 from megtrim.libs.util.errors import InputError
 from megtrim.libs.util.strict_json import decode, encode
+from unit.core.keep.test_keepset import keep, scenario
 from unit.core.size.made_graphs import EXTENTS, FIRST, PLAN_BYTES, SECOND, make_graph, make_program
 from unit.core.trim.stages.support import MARKS
 
@@ -60,6 +68,28 @@ def test_a_trap_does_not_refer_to_what_the_profile_build_inlined() -> None:
 
     assert program.price(gone(FIRST)) == 1064 + round(0.6 * (PLAN_BYTES - TRAP_BYTES))
     assert program.price(gone(FIRST, SECOND)) == 1064 + 500 + 30 + PLAN_BYTES - TRAP_BYTES
+
+
+@pytest.mark.parametrize(
+    ("ids", "models"),
+    [
+        (("first@any", "unit@tests"), {"first@any"}),
+        (("m/s@any", "m/t@any", "unit@tests"), {"m"}),
+        (("unit@tests",), set()),
+    ],
+)
+def test_tests_of_a_project_are_no_models(ids: tuple[str, ...], models: set[str]) -> None:
+    artifact = PricedArtifact(
+        name="app",
+        size_bytes=10_000,
+        program=make_program(),
+        keep=keep(*(scenario(id_, FIRST) for id_ in ids)),
+        untrimmed=None,
+    )
+    found = make_price_list(artifact)
+
+    assert {each.name for each in found.of_kind(PriceKind.MODEL)} == models
+    assert {each.name for each in found.of_kind(PriceKind.SCENARIO)} == {*ids}
 
 
 TYPE = "N6midout6RegionIJNS_4tags4convESt17integral_constantIiLi{}EEEEE"

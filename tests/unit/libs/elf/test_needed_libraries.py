@@ -108,6 +108,25 @@ def test_libraries_that_a_program_finds_where_it_was_built(
     assert list_found_in(tmp_path / "program", tree) == found
 
 
+@pytest.mark.parametrize(
+    ("needed", "run_path"),
+    [
+        ("{tree}/build/libown.so", "{tree}/build"),
+        ("build/libown.so", "{tree}/build"),
+        ("libown.so", f"{{tree}}/{'long' * 100}"),
+    ],
+)
+def test_what_no_loader_of_a_device_takes_is_not_found(
+    tmp_path: Path, needed: str, run_path: str
+) -> None:
+    """A library that is linked without a name of its own is needed by its path."""
+    tree = tmp_path / "work"
+    asked = elf(needed.format(tree=tree), run_path=run_path.format(tree=tree))
+    make(tmp_path, {"program": asked, "work/build/libown.so": b""})
+
+    assert list_found_in(tmp_path / "program", tree) == ()
+
+
 @pytest.fixture
 def sysroot(tmp_path: Path) -> Path:
     """A small system with glibc: what is needed is in different folders."""

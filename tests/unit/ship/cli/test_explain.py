@@ -102,6 +102,12 @@ def test_explain_does_not_know_everything(project: Shell) -> None:
     assert "there is no keep set at" in no_keep_set.err
 
 
+PROJECT = """\
+version: 1
+engine: {{kind: cmake, source: project, target: app}}
+trim: {{level: function}}
+scenarios: [{{name: first, args: [--cpu]{}}}]
+"""
 TO_BE_SURE = "to be sure, run this with the arguments and inputs of your user"
 
 
@@ -152,6 +158,24 @@ def test_the_command_runs_what_the_scenario_runs(crashed: Shell) -> None:
 
     command = ask(crashed, *CRASH)[TO_BE_SURE]
     assert command == "megtrim probe --config megtrim.yaml --application a m -- --cpu"
+
+
+@pytest.mark.parametrize(
+    ("more", "probed"),
+    [
+        ("", "app"),
+        (", program: other}]\napplications: [{name: other", "other"),
+    ],
+)
+def test_the_command_of_a_command_starts_its_program(shell: Shell, more: str, probed: str) -> None:
+    shell.configure(PROJECT.format(more))
+    (shell.folder / "project").mkdir()
+    (shell.folder / "project/CMakeLists.txt").touch()
+    record = replace(keep_set(1).scenarios[0], id="first@any", model_sha256="")
+    trim_by_functions(shell.folder / "megtrim-out", keep=replace(keep_set(1), scenarios=(record,)))
+
+    command = ask(shell, *CRASH)[TO_BE_SURE]
+    assert command == f"megtrim probe --config megtrim.yaml {probed} -- --cpu"
 
 
 NO_ID = {"why it is not certain": ["the report has no build id: it may be of another build"]}

@@ -404,6 +404,15 @@ def test_the_nearest_scenario() -> None:
     assert nearest(finding(), without=1) == "m/two@c"
 
 
+def test_the_nearest_scenario_is_no_test_of_the_project() -> None:
+    test = replace(keep().scenarios[0], id="unit@tests", model_sha256="")
+    with_a_scenario = replace(keep(), scenarios=(keep().scenarios[1], test))
+
+    found = nearest_scenario(finding(stack=("_Z5staysv",)), with_a_scenario)
+    assert found == keep().scenarios[1]
+    assert nearest_scenario(finding(), replace(keep(), scenarios=(test,))) is None
+
+
 def test_lines_that_keep_functions() -> None:
     region = CrashCandidate(kind=CandidateKind.REGION, name="kern<3>")
     name = "a::operator[](int*)"
@@ -420,4 +429,8 @@ def test_lines_of_a_scenario() -> None:
     assert scenario_lines(record) == (
         "# a scenario of m, with the arguments and inputs of your user",
         '- {name: field, args: ["--cpu"], inputs: {data: FILE}}',
+    )
+    command = replace(record, id="first@any", model_sha256="")
+    assert scenario_lines(command)[0] == (
+        "# a scenario, with the arguments and inputs of your user"
     )

@@ -37,7 +37,7 @@ def _choose_kinds(found: PriceList) -> Sequence[PriceKind]:
     """Commands have no model: each would stand for one of its own."""
     models = {price.name for price in found.of_kind(PriceKind.MODEL)}
     scenarios = {price.name for price in found.of_kind(PriceKind.SCENARIO)}
-    if models == scenarios:
+    if models <= scenarios:
         return (PriceKind.SCENARIO, PriceKind.FUNCTION)
     return _BRIEFLY
 

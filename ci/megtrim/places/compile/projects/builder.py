@@ -140,7 +140,7 @@ class Builder:
         return SuiteFolder(
             folder=self._find_start(tree),
             file=self._find_built(tree, target),
-            places=(tree.build, tree.source),
+            places=self._list_places(tree),
             scratch=tree.root / _TESTS,
             processes=self._processes,
             is_stale=self._trusts_times,
@@ -149,6 +149,10 @@ class Builder:
 
     def _find_start(self, tree: WorkTree) -> Path:
         return tree.build
+
+    def _list_places(self, tree: WorkTree) -> tuple[Path, ...]:
+        """Return where the build may write."""
+        return (tree.build, tree.source)
 
     def _find_built(self, tree: WorkTree, target: str) -> Path:
         return _find_artifact(tree.build, target)

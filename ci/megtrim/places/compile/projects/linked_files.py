@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from megtrim.libs.elf.layout import ELF_MAGIC, parse_build_id
@@ -14,10 +15,12 @@ _OBJECT = ".o"
 
 
 def is_elf(path: Path) -> bool:
-    if not path.is_file():
-        return False
-    with path.open("rb") as stream:
-        return stream.read(len(ELF_MAGIC)) == ELF_MAGIC
+    """A file that cannot be read is none that anybody starts."""
+    with suppress(OSError):
+        if path.is_file():
+            with path.open("rb") as stream:
+                return stream.read(len(ELF_MAGIC)) == ELF_MAGIC
+    return False
 
 
 def find_copies(linked: Path, folders: Sequence[Path]) -> tuple[Path, ...]:

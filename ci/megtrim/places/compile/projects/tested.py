@@ -6,7 +6,7 @@ import shlex
 import shutil
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 from megtrim.core.build_spec import REST_SUFFIX
@@ -136,7 +136,7 @@ class SuiteFolder(Value):
             names = []
         if not names or not all(isinstance(name, str) for name in names):
             msg = f"`{shlex.join(words)}` of tests.commands lists no test: {ended.stderr[:200]}"
-            raise InputError(msg, hint="does engine.cmake turn the project's tests on?")
+            raise InputError(msg, hint="does the build make the project's tests?")
         for name in dict.fromkeys(names):
             pattern = "".join(f"\\{each}" if each in _SPECIAL else each for each in name)
             yield OwnTest(name=name, argv=(*argv, "--output-on-failure", "-R", f"^{pattern}$"))
@@ -161,9 +161,7 @@ class SuiteFolder(Value):
                         os.utime(file, (0, 0))
             yield
         finally:
-            with guard_write(self.file):
-                for place in reversed(replaced):
-                    place.restore()
+            _restore(replaced)
 
     def _describe(self, file: Path, number: int, program: Path) -> _ReplacedFile:
         return _ReplacedFile(
@@ -244,6 +242,14 @@ class SuiteFolder(Value):
         with guard_write(home):
             home.mkdir(parents=True, exist_ok=True)
         return {"HOME": str(home), "TMPDIR": str(home)}
+
+
+def _restore(replaced: Sequence[_ReplacedFile]) -> None:
+    """What a test left in the place of one file does not keep the others from coming back."""
+    with ExitStack() as stack:
+        for place in replaced:
+            stack.enter_context(guard_write(place.file))
+            stack.callback(place.restore)
 
 
 def _read_number(seen: Mapping[str, object], name: str) -> int | None:

@@ -1,6 +1,6 @@
 """Runs a command, and notes whether one of its processes loads the file with a build id.
 
-It also notes where in that file the first trap was, and what was in the register of the first
+It also notes where the first trap in that file was, and what was in the register of the first
 argument. Started as ``python -I -S watcher.py RECORD BUILD_ID PROGRAM ARGUMENT...``. It traces the
 command and all that it starts, and reads the maps of each process when it begins, when a signal
 reaches it and when it ends. It exits as the command does.
@@ -82,7 +82,8 @@ class LoadWatcher:
         if is_new and number == signal.SIGSTOP:
             return 0
         if number in _LOOKED_AT and self._read_maps(process) and number in _TRAPS:
-            if not self.trapped:
+            # A trap outside of the file may be harmless, as of a check what the processor has.
+            if self.place is None:
                 self._note_place(process)
             self.trapped = True
         return number
@@ -114,15 +115,16 @@ class LoadWatcher:
 def _list_maps(process: int) -> list[tuple[int, int, int, str]]:
     """Return where each file is: first address, end, offset in the file, path."""
     try:
-        lines = Path(f"/proc/{process}/maps").read_text(errors="surrogateescape").splitlines()
+        # A path may hold all that ends a line of text; the kernel writes a newline in it as \012.
+        lines = Path(f"/proc/{process}/maps").read_bytes().split(b"\n")
     except OSError:
         return []
     found = []
     for line in lines:
-        if "/" in line:
+        if b"/" in line:
             addresses, _, offset, _, _, file = line.split(maxsplit=5)
-            start, end = addresses.split("-")
-            found.append((int(start, 16), int(end, 16), int(offset, 16), file))
+            start, end = addresses.split(b"-")
+            found.append((int(start, 16), int(end, 16), int(offset, 16), os.fsdecode(file)))
     return found
 
 

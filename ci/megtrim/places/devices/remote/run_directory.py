@@ -170,7 +170,7 @@ class RunFiles:
             self._waiting = damaged
         if self._waiting:
             names = ", ".join(file.name for file in self._waiting)
-            msg = f"{self._link.label}: {names} was damaged on its way there"
+            msg = f"{self._link.label}: the copy of {names} was damaged on its way there"
             raise InfrastructureFailure(msg)
 
     def _prepare_files(self, queries: tuple[str, ...]) -> list[_File]:

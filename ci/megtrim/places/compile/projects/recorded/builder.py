@@ -161,6 +161,9 @@ class RecordedBuilder(Builder):
     def _find_start(self, tree: WorkTree) -> Path:
         return tree.source
 
+    def _list_places(self, tree: WorkTree) -> tuple[Path, ...]:
+        return list_own_folders(tree)
+
     def _find_built(self, tree: WorkTree, target: str) -> Path:
         return Path(self._find(target, tree).output)
 
@@ -242,7 +245,10 @@ def find_target(
         return found[target]
     kept = find_kept_links(calls)
     copies = (
-        path for path in sorted(tree.source.rglob("*")) if path.name == target and is_elf(path)
+        path
+        for folder in list_own_folders(tree)
+        for path in sorted(folder.rglob("*"))
+        if path.name == target and is_elf(path)
     )
     for digest in map(digest_of, copies):
         for link in kept.values():
@@ -259,12 +265,14 @@ def expect_untouched(checkout: Checkout) -> None:
             raise InputError(msg, hint=hint)
 
 
-def expect_inside(link: RecordedLink, tree: WorkTree) -> None:
-    """Raise unless the linked file, and the folder it was linked in, are in the copy.
+def list_own_folders(tree: WorkTree) -> tuple[Path, ...]:
+    """Bazel builds in its home, which each build finds empty, as it finds the copy anew."""
+    return (tree.source, tree.root / _HOME)
 
-    Bazel builds in its home, which each build finds empty, as it finds the copy anew.
-    """
-    own = (tree.source.resolve(), (tree.root / _HOME).resolve())
+
+def expect_inside(link: RecordedLink, tree: WorkTree) -> None:
+    """Raise unless the linked file, and the folder it was linked in, are in the copy."""
+    own = [folder.resolve() for folder in list_own_folders(tree)]
     for place in (link.output, link.cwd):
         if not any(Path(place).resolve().is_relative_to(folder) for folder in own):
             msg = f"the build links {link.name} in {place}, outside of the copy that it starts in"
