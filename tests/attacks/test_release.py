@@ -171,7 +171,8 @@ ATTEMPTS: dict[str, tuple[tuple[str, Forged], ...]] = {
         ("it lists no", lambda: with_empty("artifacts", "scenarios", "devices")),
     ),
     "a_file_that_no_release_has": tuple(
-        (f"{path} does not belong in", partial(forge, more={path: SCRIPT})) for path in FOREIGN_FILES
+        (f"{path} does not belong in", partial(forge, more={path: SCRIPT}))
+        for path in FOREIGN_FILES
     ),
     "a_document_that_says_more": tuple(
         (path, partial(with_document, path))

@@ -393,7 +393,10 @@ def test_no_server_is_started(client: Path) -> None:
 def test_what_is_no_adb_server(client: Path, server: Server, raw: bytes) -> None:
     server.raw = raw
     adb = find_adb(environment(client, server.port))
-    with pytest.raises(InfrastructureFailure, match=rf":{server.port} is not an adb server|{server.port} does not answer"):
+    with pytest.raises(
+        InfrastructureFailure,
+        match=rf":{server.port} is not an adb server|{server.port} does not answer",
+    ):
         adb.require_server()
 
 
