@@ -11,6 +11,16 @@ CLASS_OF_TESTS = "tests"
 """What stands behind the @ of a test in a keep set, where a scenario has its CPU class."""
 
 
+def id_of_test(name: str) -> str:
+    """Return what the keep set calls a test."""
+    return f"{name}@{CLASS_OF_TESTS}"
+
+
+def is_test(scenario_id: str) -> bool:
+    """Tell whether a record of the keep set is a test's: it has no command line to change."""
+    return scenario_id.endswith(f"@{CLASS_OF_TESTS}")
+
+
 class OwnTestsConfig(ConfigSection):
     """The project's own tests, which run with the trimmed file in the place of the plain one."""
 

@@ -14,7 +14,7 @@ from megtrim.core.config.model import (
     TrimConfig,
     is_shared_object,
 )
-from megtrim.core.config.own_tests import CLASS_OF_TESTS
+from megtrim.core.config.own_tests import CLASS_OF_TESTS, id_of_test
 from megtrim.core.config.problems import KeyPath, show
 from megtrim.libs.programs import application_arguments
 from megtrim.libs.util.errors import InputError
@@ -142,7 +142,7 @@ def check_tests(config: Config, _document: Document) -> Mistakes:
     names = [each.name for each in config.classes]
     if config.tests.keep and CLASS_OF_TESTS in names:
         found = f"a CPU class {CLASS_OF_TESTS} next to tests.keep"
-        expected = f"another name: NAME@{CLASS_OF_TESTS} is a test in the keep set"
+        expected = f"another name: {id_of_test('NAME')} is a test in the keep set"
         yield Mistake(("classes", names.index(CLASS_OF_TESTS), "name"), found, expected)
     image = config.toolchain.image
     if image:

@@ -68,16 +68,15 @@ class TrialLink(Value):
 
 
 def inputs(session: Session) -> dict[str, str]:
-    results = session.results
     named = {
-        "links": content_of(results.done[LINKED]),
-        "base": content_of(results.done[base_task(session.config)]),
-        "reduced": content_of(results.done[REDUCED]),
-        "keep set": results.done[FUNCTIONS].files[KEEP_SET_FILE],
+        "links": content_of(session.done[LINKED]),
+        "base": content_of(session.done[base_task(session.config)]),
+        "reduced": content_of(session.done[REDUCED]),
+        "keep set": session.done[FUNCTIONS].files[KEEP_SET_FILE],
     }
     for scenario in all_scenarios(session.config):
-        if verify_task(scenario) in results.done:
-            named[f"proof of {scenario.id}"] = content_of(results.done[verify_task(scenario)])
+        if verify_task(scenario) in session.done:
+            named[f"proof of {scenario.id}"] = content_of(session.done[verify_task(scenario)])
         for label, value in scenario_inputs(scenario, session).items():
             named[f"{scenario.id}: {label}"] = value
         named[f"{scenario.id}: tolerance"] = repr(scenario.settings.allowed)

@@ -67,7 +67,7 @@ class SeenTests(Value):
         return tuple(each for each in self.passing if self._loads(each.name))
 
     def list_trapped(self) -> tuple[OwnTest, ...]:
-        return tuple(each for each in self.list_counted() if has_trapped(self.alone[each.name]))
+        return tuple(each for each in self.list_counted() if _has_trapped(self.alone[each.name]))
 
     def _loads(self, name: str) -> bool:
         """What is ended leaves no record; with the plain file, it ended in time."""
@@ -152,7 +152,7 @@ def judge(
     )
 
 
-def has_trapped(seen: SuiteRun) -> bool:
+def _has_trapped(seen: SuiteRun) -> bool:
     return seen.trapped and not seen.passed
 
 

@@ -23,7 +23,7 @@ from megtrim.core.chain.graph import (
     trims_functions,
 )
 from megtrim.core.chain.session import Session, binary
-from megtrim.core.config.own_tests import CLASS_OF_TESTS
+from megtrim.core.config.own_tests import is_test
 from megtrim.core.keep.keepset import (
     KeepSet,
     NeededParts,
@@ -134,7 +134,7 @@ def _iter_prices(artifact: PricedArtifact) -> Iterator[Price]:
     models = (
         (PriceKind.MODEL, model, frozenset(id_ for id_ in ids if model_of(id_) == model))
         for model in list_models(artifact.keep)
-        if not model.endswith(f"@{CLASS_OF_TESTS}")
+        if not is_test(model)
     )
     scenarios = ((PriceKind.SCENARIO, id_, frozenset([id_])) for id_ in ids)
     for kind, name, own in (*models, *scenarios):

@@ -13,7 +13,7 @@ import re
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 
-from megtrim.core.config.own_tests import CLASS_OF_TESTS
+from megtrim.core.config.own_tests import is_test
 from megtrim.core.functions import guards
 from megtrim.core.functions.linker_script import is_stub
 from megtrim.core.keep.keepset import KeepSet, ScenarioRecord, model_of
@@ -313,7 +313,7 @@ def _describe_place(site: CrashSite, program: TrimmedProgram) -> str:
 
 def nearest_scenario(finding: CrashFinding, keep: KeepSet) -> ScenarioRecord | None:
     """A test of the project is none: it has no command line that could be changed."""
-    scenarios = [each for each in keep.scenarios if not each.id.endswith(f"@{CLASS_OF_TESTS}")]
+    scenarios = [each for each in keep.scenarios if not is_test(each.id)]
     if len(scenarios) == 1:
         return scenarios[0]
     names = {*finding.stack}

@@ -310,12 +310,11 @@ def find_guards(program: RelinkedProgram, session: Session) -> tuple[Guard, ...]
     return guards.choose(program.before, rules, may_miss, source=program.target)
 
 
-def specify_guarded_link(program: RelinkedProgram, session: Session) -> LinkSpec:
-    plain = specify_link(program, session)
-    if not guards_exports(program.target, session):
-        return plain
+def specify_guarded_link(
+    program: RelinkedProgram, found: tuple[Guard, ...], session: Session
+) -> LinkSpec:
     by_lld = session.services.toolchain.kind in size_options.WITH_LLD
-    found = find_guards(program, session)
+    plain = specify_link(program, session)
     return guards.specify_link(plain, found, program.before, by_lld=by_lld)
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from megtrim.core.build_spec import Link
 from megtrim.core.chain.graph import LINKED, REACHED
 from megtrim.core.chain.session import Session
-from megtrim.core.config.own_tests import CLASS_OF_TESTS
+from megtrim.core.config.own_tests import id_of_test
 from megtrim.core.functions import probes
 from megtrim.core.functions.kept_functions import without_chance
 from megtrim.core.functions.observables import (
@@ -115,7 +115,7 @@ def name_tests(tests: Iterable[OwnTest]) -> Iterator[str]:
             number += 1
             free = f"{name}-{number}"
         taken.add(free)
-        yield f"{free}@{CLASS_OF_TESTS}"
+        yield id_of_test(free)
 
 
 def list_records(

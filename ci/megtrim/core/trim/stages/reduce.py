@@ -23,6 +23,7 @@ from megtrim.core.chain.graph import (
 from megtrim.core.chain.result_store import StageFolder, content_of
 from megtrim.core.chain.session import Session, TrimRequest, binary
 from megtrim.core.functions import cutter, guards, linker_script, rest
+from megtrim.core.functions.guards import Guard
 from megtrim.core.size.byte_tables import leave_symbols
 from megtrim.core.trim.builds import links as linking
 from megtrim.core.trim.builds import size_options, variants
@@ -81,22 +82,24 @@ def _link(session: Session, folder: Path) -> ReduceResult:
     if trims_plain_build(session.config):
         # The plain build has no build ids: what ships of it as it is, is linked with one.
         whole = sorted({*built.artifacts} - {each.target for each in programs})
-    defers = defers_functions(session.config)
-    specify = linking.specify_deferring_link if defers else linking.specify_guarded_link
+    guards_of = {
+        each.target: linking.find_guards(each, session)
+        for each in programs
+        if linking.guards_exports(each.target, session)
+    }
     specs = (
-        *(specify(each, session) for each in programs),
+        *(_specify(each, guards_of.get(each.target), session) for each in programs),
         *(LinkSpec(target=each, label=Link.SHIPPED, flags=(WITH_BUILD_ID,)) for each in whole),
     )
     variants.link(session, linking.make_base_spec(session), specs, folder)
     for program in programs:
-        _prove(program, session, folder)
+        _prove(program, guards_of.get(program.target), session, folder)
         _list(program, folder)
-    guarded = {}
     for program in programs:
-        if defers:
+        if defers_functions(session.config):
             _cut(program.target, folder)
-        elif linking.guards_exports(program.target, session):
-            guarded[program.target] = _guard(program, session, folder)
+        elif program.target in guards_of:
+            _guard(program, guards_of[program.target], folder)
     linked = [*(each.target for each in programs), *whole]
     return ReduceResult(
         build=replace(built, artifacts=_collect(base, built.artifacts, linked, folder)),
@@ -104,11 +107,22 @@ def _link(session: Session, folder: Path) -> ReduceResult:
             each.target: FunctionCount(
                 held=len(each.before.functions),
                 dropped=len(each.dropped),
-                guarded=guarded.get(each.target, 0),
+                guarded=len(guards_of.get(each.target, ())),
             )
             for each in programs
         },
     )
+
+
+def _specify(
+    program: RelinkedProgram, found: tuple[Guard, ...] | None, session: Session
+) -> LinkSpec:
+    """``found``: the guards of its exports; None: what was left out traps."""
+    if defers_functions(session.config):
+        return linking.specify_deferring_link(program, session)
+    if found is None:
+        return linking.specify_link(program, session)
+    return linking.specify_guarded_link(program, found, session)
 
 
 def _name(session: Session, folder: Path) -> SymbolizingLinkResult:
@@ -160,7 +174,9 @@ def _collect(
     return sizes
 
 
-def _prove(program: RelinkedProgram, session: Session, folder: Path) -> None:
+def _prove(
+    program: RelinkedProgram, found: tuple[Guard, ...] | None, session: Session, folder: Path
+) -> None:
     linker_script.expect_known(program.before, program.kept, source=program.target)
     shipped = folder / linking.locate_unstripped(Link.SHIPPED, program.target)
     after = read_table(shipped)
@@ -177,8 +193,7 @@ def _prove(program: RelinkedProgram, session: Session, folder: Path) -> None:
         registrations = read_registrations(binary(base, program.target))
     added: tuple[str, ...] = ()
     emptied: Collection[int] = ()
-    if linking.guards_exports(program.target, session):
-        found = linking.find_guards(program, session)
+    if found is not None:
         guards.expect_safe(program.before, after, found, source=program.target)
         added = (guards.MISSING,)
         data = shipped.read_bytes()
@@ -197,17 +212,15 @@ def _prove(program: RelinkedProgram, session: Session, folder: Path) -> None:
     )
 
 
-def _guard(program: RelinkedProgram, session: Session, folder: Path) -> int:
-    """Lead callers to the guards, and return how many there are."""
+def _guard(program: RelinkedProgram, found: tuple[Guard, ...], folder: Path) -> None:
+    """Lead callers to the guards."""
     named = folder / linking.locate_unstripped(Link.SHIPPED, program.target)
     stripped = folder / linking.locate_stripped(Link.SHIPPED, program.target)
-    found = linking.find_guards(program, session)
     table = read_table(named)
     for path in (named, stripped):
         data = path.read_bytes()
         made = guards.patch(data, table, found, program.dropped, source=program.target)
         path.write_bytes(made)
-    return len(found)
 
 
 def _cut(name: str, folder: Path) -> None:
