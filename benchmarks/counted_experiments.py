@@ -8,7 +8,6 @@ executes, their ratio to the baseline's, and whether the outputs are equal to th
 last bit. Functions that vary are left out, by name; most of them wait for another thread.
 """
 
-import argparse
 import os
 import sys
 import tempfile
@@ -16,14 +15,13 @@ from collections import defaultdict
 from collections.abc import Mapping
 from pathlib import Path
 
-from counted_times import Bench
+from counted_times import Bench, make_parser
 
 from megtrim.core.size.counted import Work
 from megtrim.core.timing.experiment import DataType, Experiment
 from megtrim.engines.load_and_run.dialects import LITE
 from megtrim.engines.load_and_run.dump import parse_dump
 from megtrim.engines.megengine.experiments import EXPERIMENTS
-from megtrim.libs.elf.symbol_table import read_table
 from megtrim.libs.util.process import ProcessRunner
 from megtrim.places.devices.counting import Counting, CountingEmulator
 from megtrim.places.devices.device import DeviceSpec
@@ -65,21 +63,12 @@ def read_outputs(folder: Path) -> list[bytes]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    for name in ("program", "twin", "model", "input", "file"):
-        parser.add_argument(name)
+    parser = make_parser(__doc__)
     parser.add_argument("experiments", nargs="*", help="all where none is named")
     asked = parser.parse_args()
     here = Situation(dialect=LITE, architecture=MACHINE, data_type=DataType.INT8)
     with tempfile.TemporaryDirectory() as name:
-        bench = Bench(
-            program=Path(asked.program),
-            table=read_table(Path(asked.twin)),
-            model=Path(asked.model).resolve(),
-            inputs=((asked.input, str(Path(asked.file).resolve())),),
-            folder=Path(name),
-            here=here,
-        )
+        bench = Bench.read(asked, Path(name), here)
         spec = DeviceSpec(
             name="emulator",
             processes=ProcessRunner(os.environ),

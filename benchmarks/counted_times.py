@@ -8,6 +8,8 @@ then Spearman's rank correlation. PROGRAM is a plain build of `examples/sample-e
 toolchain host with the key `work`, TWIN its copy in `unstripped`.
 """
 
+from __future__ import annotations
+
 import argparse
 import os
 import platform
@@ -62,6 +64,18 @@ class Bench:
     folder: Path
     here: Situation
 
+    @classmethod
+    def read(cls, asked: argparse.Namespace, folder: Path, here: Situation) -> Bench:
+        """``asked``: by a parser of :func:`make_parser`."""
+        return cls(
+            program=Path(asked.program),
+            table=read_table(Path(asked.twin)),
+            model=Path(asked.model).resolve(),
+            inputs=((asked.input, str(Path(asked.file).resolve())),),
+            folder=folder,
+            here=here,
+        )
+
     def commands(self, experiment: Experiment, iterations: int) -> tuple[StepCommand, ...]:
         files = StepFiles(
             program="program",
@@ -108,23 +122,21 @@ class Bench:
         return subtract(found[1], found[0])
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
+def make_parser(description: str | None) -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(description=description)
     for name in ("program", "twin", "model", "input", "file"):
         parser.add_argument(name)
-    asked = parser.parse_args()
+    return parser
+
+
+def main() -> None:
+    asked = make_parser(__doc__).parse_args()
     processes = ProcessRunner(os.environ)
     machine = platform.machine()
     dialect = SampleEngine(find_embedded_source(), processes).dialect()
     with tempfile.TemporaryDirectory() as name:
-        bench = Bench(
-            program=Path(asked.program),
-            table=read_table(Path(asked.twin)),
-            model=Path(asked.model).resolve(),
-            inputs=((asked.input, str(Path(asked.file).resolve())),),
-            folder=Path(name),
-            here=Situation(dialect=dialect, architecture=machine),
-        )
+        here = Situation(dialect=dialect, architecture=machine)
+        bench = Bench.read(asked, Path(name), here)
         every = [each for each in EXPERIMENTS if why_not(each, bench.here) is None]
         native = LocalFolder(bench.folder, processes, ())
         native.put(bench.program, "program")
