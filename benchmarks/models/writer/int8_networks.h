@@ -146,19 +146,7 @@ inline SymbolVar resnet_int8(Network& network) {
 
 // A MobileNet of five pairs. Nothing is fused.
 inline SymbolVar mobilenet_int8(Network& network) {
-    struct Pair {
-        std::size_t out, stride;
-    };
     constexpr Pair kPairs[] = {{32, 1}, {64, 2}, {64, 1}, {128, 2}, {128, 1}};
     Int8Layers layers(network);
-    std::size_t channels = 16, side = kSmallSide / 2;
-    SymbolVar image = layers.unfused_conv(layers.input("data"), 3, channels, 3, 2);
-    for (const Pair& pair : kPairs) {
-        image = layers.unfused_depthwise(image, channels, 3, pair.stride);
-        image = layers.unfused_conv(image, channels, pair.out, 1, 1);
-        channels = pair.out;
-        side /= pair.stride;
-    }
-    image = network.pool(image, opr::Pooling::Param::Mode::AVERAGE, side, side, 0);
-    return layers.classify(image, channels);
+    return pairs_of_convs(network, layers, kPairs, 16, kSmallSide / 2);
 }

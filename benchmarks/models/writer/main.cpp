@@ -2,8 +2,9 @@
 //
 // Writes a network through the engine's own dump interface, and MODEL.json, the list of its
 // operators that the engine's Python package writes beside a dump. Most are of full size (float32,
-// input "data" of 1 x 3 x 224 x 224, 1000 outputs); those of int8 are small. Weights are noise of a fixed seed: the same engine writes the
-// same bytes again. The outputs mean nothing, but they depend on every layer.
+// input "data" of 1 x 3 x 224 x 224, 1000 outputs); those of int8 are small. Weights are noise of a
+// fixed seed: the same engine writes the same bytes again. The outputs mean nothing, but they
+// depend on every layer.
 #include <cstdio>
 #include <string>
 
@@ -56,22 +57,10 @@ SymbolVar resnet50(Network& network) {
 
 // MobileNet v1, as it leaves training: nothing is fused.
 SymbolVar mobilenet(Network& network) {
-    struct Pair {
-        std::size_t out, stride;
-    };
     constexpr Pair kPairs[] = {
             {64, 1},  {128, 2}, {128, 1}, {256, 2}, {256, 1},  {512, 2}, {512, 1},
             {512, 1}, {512, 1}, {512, 1}, {512, 1}, {1024, 2}, {1024, 1}};
-    std::size_t channels = 32, side = kSide / 2;
-    SymbolVar image = network.unfused_conv(network.input("data"), 3, channels, 3, 2);
-    for (const Pair& pair : kPairs) {
-        image = network.unfused_depthwise(image, channels, 3, pair.stride);
-        image = network.unfused_conv(image, channels, pair.out, 1, 1);
-        channels = pair.out;
-        side /= pair.stride;
-    }
-    image = network.pool(image, PoolMode::AVERAGE, side, side, 0);
-    return network.classify(image, channels);
+    return pairs_of_convs(network, network, kPairs, 32, kSide / 2);
 }
 
 // 1 x 1 to few channels, then 1 x 1 and 3 x 3 side by side to `out` channels each.

@@ -142,3 +142,24 @@ private:
     std::shared_ptr<mgb::ComputingGraph> m_graph;
     Noise m_noise;
 };
+
+// Of a MobileNet: a depthwise convolution, then one of 1 x 1.
+struct Pair {
+    std::size_t out, stride;
+};
+
+// A MobileNet whose layers are float's or int8's. `channels` and `side` are those of the first pair.
+template <typename Layers, std::size_t kCount>
+SymbolVar pairs_of_convs(
+        Network& network, Layers& layers, const Pair (&pairs)[kCount], std::size_t channels,
+        std::size_t side) {
+    SymbolVar image = layers.unfused_conv(layers.input("data"), 3, channels, 3, 2);
+    for (const Pair& pair : pairs) {
+        image = layers.unfused_depthwise(image, channels, 3, pair.stride);
+        image = layers.unfused_conv(image, channels, pair.out, 1, 1);
+        channels = pair.out;
+        side /= pair.stride;
+    }
+    image = network.pool(image, opr::Pooling::Param::Mode::AVERAGE, side, side, 0);
+    return layers.classify(image, channels);
+}
