@@ -1,13 +1,12 @@
 """What parts hand in, and a core that nothing was handed."""
 
 import sys
-from collections.abc import Iterator
 
 import click
 import pytest
 
 from megtrim.core.cli.main import VERBS, main
-from megtrim.core.parts import Parts, PartVerb, add_verbs, find_parts, hand_in, load
+from megtrim.core.parts import Parts, PartVerb, add_verbs, find_parts, load
 from megtrim.core.report import comment, html, junit, table
 from megtrim.libs.util.errors import InputError
 from megtrim.libs.util.process import Command, ProcessRunner
@@ -34,13 +33,6 @@ for room in ROOMS:
 from megtrim.core.cli.main import main
 main()
 """
-
-
-@pytest.fixture
-def nothing_is_handed() -> Iterator[None]:
-    hand_in(Parts())
-    yield
-    hand_in(PARTS)
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ Only code that regions alone reach asks for them: what makes, reads or explains 
 holds regions.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Protocol
 
 from megtrim.core.keep.keepset import KeepSet
@@ -72,3 +72,15 @@ class RegionMarks(Protocol):
 def find_traces() -> RegionTraces:
     found: RegionTraces = load(find_parts().traces, "traces of regions")
     return found
+
+
+def find_trap_reader() -> Callable[[str], Region | None]:
+    """Return what tells the region that a function traps for, by its linkage name.
+
+    Without a part that knows regions, no function is such a trap.
+    """
+    return find_traces().find_trap if find_parts().traces else _read_no_trap
+
+
+def _read_no_trap(_name: str) -> Region | None:
+    return None

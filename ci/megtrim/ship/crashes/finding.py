@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from enum import StrEnum
 
-from megtrim.core.keep.marks import find_traces
+from megtrim.core.keep.marks import find_trap_reader
 from megtrim.libs.elf.symbol_names import readable
 from megtrim.libs.util.errors import InputError
 from megtrim.libs.util.value import Value
@@ -64,7 +64,7 @@ class CrashFinding(Value):
 
 
 def make_candidate(name: str, kind: CandidateKind = CandidateKind.FUNCTION) -> CrashCandidate:
-    region = find_traces().find_trap(name)
+    region = find_trap_reader()(name)
     if region is not None:
         return CrashCandidate(kind=CandidateKind.REGION, name=str(region))
     return CrashCandidate(kind=kind, name=read_name(name), linkage_name=name)

@@ -17,7 +17,7 @@ from megtrim.core.config.own_tests import is_test
 from megtrim.core.functions import guards
 from megtrim.core.functions.linker_script import is_stub
 from megtrim.core.keep.keepset import KeepSet, ScenarioRecord, model_of
-from megtrim.core.keep.marks import find_traces
+from megtrim.core.keep.marks import find_trap_reader
 from megtrim.core.keep.region import Region
 from megtrim.ship.crashes.build_ids import FEWEST_DIGITS, is_part
 from megtrim.ship.crashes.deferred import find_deferred, look_up_in_memory
@@ -281,8 +281,8 @@ def _left_out_at(
     here = [each.name for each in program.table.at(address)]
     dropped = {*program.left_out}
     gone = sorted({*here} & dropped)
-    find_trap = find_traces().find_trap
-    regions = [name for name in here if name not in dropped and find_trap(name)]
+    read_trap = find_trap_reader()
+    regions = [name for name in here if name not in dropped and read_trap(name)]
     if any(map(is_stub, here)) and not gone:
         gone = list(program.left_out)
     if not guards.ENDS.isdisjoint(here):

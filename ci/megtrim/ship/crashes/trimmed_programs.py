@@ -11,7 +11,7 @@ from megtrim.core.functions import guards
 from megtrim.core.functions.linker_script import STUB, is_stub
 from megtrim.core.keep.keepset import KeepSet
 from megtrim.core.keep.keepset_files import read_keep_set
-from megtrim.core.keep.marks import find_traces
+from megtrim.core.keep.marks import find_trap_reader
 from megtrim.core.trim.builds import links as linking
 from megtrim.core.trim.builds.variants import header_inputs
 from megtrim.core.trim.results import FunctionsKeepSetResult, HeaderResult, ReduceResult
@@ -145,8 +145,8 @@ def _read_twin(name: str, build: StageFolder) -> FunctionTable | None:
 def _has_crash_ids(table: FunctionTable) -> bool:
     if guards.MISSING in table.exported:
         return False  # its stubs have numbers as well, and trap all in one place
-    find_trap = find_traces().find_trap
+    read_trap = find_trap_reader()
     return any(
-        find_trap(function.name) or (is_stub(function.name) and function.name != STUB)
+        read_trap(function.name) or (is_stub(function.name) and function.name != STUB)
         for function in table.functions
     )

@@ -59,6 +59,14 @@ def test_crash_ids_make_it_certain(at: int, kind: CandidateKind, name: str) -> N
     assert unsure.why_several == ("the report has no build id: it may be of another build",)
 
 
+@pytest.mark.usefixtures("nothing_is_handed")
+def test_a_copy_of_megtrim_without_regions_looks_functions_up() -> None:
+    finding = found(numbered(), STUB_AT)
+
+    assert (finding.cause, names(finding)) == (CrashCause.LEFT_OUT, ["first()"])
+    assert found(program(), STUB_AT).cause is CrashCause.CANDIDATES
+
+
 def test_a_shared_stub() -> None:
     """The stack is of functions that stay."""
     finding = found(program(), STUB_AT, STAYS + 4, STAYS + 20)
