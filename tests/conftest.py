@@ -24,7 +24,7 @@ from hypothesis import HealthCheck, settings
 from megtrim.core.parts import hand_in
 from megtrim.libs.util.process import ProcessRunner
 from megtrim.parts import PARTS
-from support import tokens
+from support import heap, tokens
 from support.starts import begin_counting, count_for, describe, fail_excess, read_starts
 
 # A busy machine is slow, and no test is about time.
@@ -184,6 +184,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         latest[item.path] = max(latest[item.path], order.index(_lane(item)))
     places = _arrange({path: order[rank] for path, rank in latest.items()})
     items.sort(key=lambda item: places[item.path])
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    if len(session.items) > heap.MANY_TESTS:
+        heap.settle()
 
 
 def _arrange(lanes: Mapping[Path, str]) -> Mapping[Path, tuple[int, float]]:
