@@ -87,6 +87,8 @@ LONGEST = (
     "act/test_faults.py",
     "act/test_configurations.py",
     "integration/test_chain.py",
+    "integration/test_evidence.py",
+    "integration/test_perf_run.py",
     "integration/devices/test_pages.py",
     "integration/devices/test_phone_of_a_team.py",
     "act/test_nights.py",
@@ -94,13 +96,13 @@ LONGEST = (
     "integration/devices/test_recorders_on_a_phone.py",
     "act/test_virtual_phone.py",
     "integration/devices/test_devices_cli.py",
-    "integration/test_miniature_trees.py",
-    "integration/test_evidence.py",
-    "integration/test_perf_run.py",
     "integration/test_commands.py",
-    "integration/test_field_crashes.py",
+    "integration/test_next_steps.py",
+    "integration/test_miniature_trees.py",
+    "integration/test_first_hour.py",
+    "integration/test_planted_functions.py",
 )
-"""Files that take two to ten minutes, the longest first."""
+"""Files that take half a minute to ten minutes, the longest first."""
 TOGETHER = ("attacks", "images")
 """Folders whose files share one arena, or images: one worker has them all, and no one waits."""
 _TOKENS = "megtrim/tokens"
