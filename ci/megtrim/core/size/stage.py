@@ -325,7 +325,7 @@ def expect_usable_baseline(request: TrimRequest) -> Baseline | None:
     found = None
     if chosen is not None:
         _expect_of_another_run(chosen, request)
-    if chosen is not None and _exists(chosen[0]):
+    if chosen is not None and _is_there(chosen[0], request):
         found = _load_baseline(chosen, request)
     if request.options.require_baseline:
         shown = "" if chosen is None else chosen[1]

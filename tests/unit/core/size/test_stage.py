@@ -478,7 +478,6 @@ def test_passes_of_an_earlier_megtrim_are_compared_with(tmp_path: Path) -> None:
 LOST = {
     "none is named": ("", "", "none is named"),
     "a file that is not there": ("", "gone.json", "there is no "),
-    "a configured one that is not there": ("baseline: gone.json\n", "", "there is no gone.json"),
     "one without sizes": ("", dump_sizes(Baseline(sizes={}, source="none: no run")), "no sizes"),
     "another program's": (
         "",
@@ -491,6 +490,13 @@ LOST = {
         "sizes of load_and_run/plain, of no trimmed artifact",
     ),
 }
+
+
+def test_a_configured_baseline_exists_or_nothing_is_built(tmp_path: Path) -> None:
+    now, _, _ = opened(tmp_path, more="baseline: gone.json\n")
+
+    with pytest.raises(InputError, match=r"gone\.json"):
+        size.expect_usable_baseline(now.request)
 
 
 @pytest.mark.parametrize("what", LOST)
