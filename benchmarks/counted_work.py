@@ -254,7 +254,7 @@ def measure(bench: Bench, asked: argparse.Namespace, scratch: Path) -> dict[str,
                 "found": bool(changed),
                 "exact": [*changed.values()] == [made.added],
                 "named": [*changed] == [readable(made.function.name)[:200]],
-                "scenario": (row.used_bytes or 0) / found.before,
+                "scenario": (row.used or 0) / found.before,
             }
         )
     return result | {"plants": rows}

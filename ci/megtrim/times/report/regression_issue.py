@@ -203,7 +203,7 @@ def _compare_work(record: RegressionRecord, where: NightPlace) -> str:
     row = next((each for each in where.budgets if each.subject == ours), None)
     if row is None:
         said = f"Not counted: {code(record.config)} has no `work`."
-    elif row.work is None or row.used_bytes is None:
+    elif row.work is None or row.used is None:
         said = f"Not compared with {base}: {prose(row.note)}."
     elif not row.work.changed:
         said = (
