@@ -1,3 +1,5 @@
+import ctypes
+import platform
 import xml.etree.ElementTree as ET
 from dataclasses import replace
 from pathlib import Path
@@ -5,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from megtrim.core.build_spec import REST_SUFFIX
-from megtrim.libs.elf.layout import AARCH64, segments
+from megtrim.libs.elf.layout import AARCH64, X86_64, segments
 from megtrim.libs.elf.pages import find_misfit
 from megtrim.libs.elf.wrapper import CONTENT_OFFSET, wrap
 from megtrim.ship.release.archive import read_bytes
@@ -81,7 +83,15 @@ def test_a_module_of_another_companion_file_is_named() -> None:
     ]
 
 
-def test_a_wrapped_file_has_segments_for_its_tables_and_its_content(tmp_path: Path) -> None:
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="the library is for x86-64")
+def test_a_loader_takes_a_wrapped_file(tmp_path: Path) -> None:
+    file = tmp_path / "libx.so"
+    file.write_bytes(wrap(COMPANION, name="libx.so", machine=X86_64))
+
+    ctypes.CDLL(str(file))
+
+
+def test_a_wrapped_file_has_segments_for_its_tables_and_its_content() -> None:
     made = wrap(COMPANION, name="libx.so", machine=AARCH64)
 
     found = segments(made, source="it")
