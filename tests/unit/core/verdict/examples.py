@@ -15,7 +15,7 @@ from megtrim.core.config.performance import WorkConfig
 from megtrim.core.config.problems import Place
 from megtrim.core.proof.neighbours import NeighbourLevel, NeighbourOutcome, NeighbourResult
 from megtrim.core.proof.results import ScenarioResult
-from megtrim.core.size.byte_table import Change, ByteMap, MappedComponent, MappedSymbol
+from megtrim.core.size.byte_table import ByteMap, Change, MappedComponent, MappedSymbol
 from megtrim.core.size.counted import Use, Work
 from megtrim.core.size.growth.arrivals import Arrivals, NewPart, NewUse
 from megtrim.core.size.growth.causes import Cause, CauseNote
