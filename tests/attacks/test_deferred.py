@@ -469,7 +469,7 @@ BY_THE_LINK = (
     "a_recorded_function_begins_with_a_fault",
     "the_program_reserves_too_little",
 )
-"""Where a linker's layout shows; the others are of the runtime, which each machine compiles once."""
+"""Where a linker's layout shows. The others are about the runtime, which is one per machine."""
 EMULATED = tuple(name for name in ATTEMPTS if name not in BY_THE_SYSTEM)
 ARM64 = tuple(name for name in EMULATED if name not in OF_SMALL_PAGES)
 GNU_LD = pytest.mark.chain

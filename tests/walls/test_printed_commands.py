@@ -152,7 +152,8 @@ def test_printed_commands_are_taken() -> None:
         for place, line in sorted(literal | sources.hinted | commented | repeated)
     )
 
-    assert min(map(len, (literal, sources.hinted, sources.verbs, commented))) > 4
+    counts = (len(literal), len(sources.hinted), len(sources.verbs), len(commented))
+    assert min(counts) > 4
     assert [each for each in refused if each[-1]] == []
 
 
