@@ -35,7 +35,7 @@ def name_subject(artifact: str, variant: str, measure: str) -> str:
 
 
 class WorkUse(Value):
-    """Of an iteration: instructions, also where a field says bytes."""
+    """Of an iteration or of a whole run: instructions, also where a field says bytes."""
 
     instructions: int
     """Without functions that are left out, as what it is compared with."""
