@@ -122,6 +122,18 @@ def test_what_the_tests_reach_is_kept(folder: Path) -> None:
     assert "square@any" not in kept.stdout
 
 
+def test_a_test_that_leaves_no_record_is_named(folder: Path) -> None:
+    alone = ["env", "-i", "./draw", "circle"]
+    rc, check = trim(folder, "function", keep=True, commands=[["./draw", "square"], alone])
+
+    assert (rc, check["status"]) == (1, "fail")
+    assert check["text"] == "2 of 2 tests load draw: 1 pass, 1 fail"
+    assert check["hint"] == (
+        "env -i ./draw circle fails, and it left no record of its functions: does it clear its "
+        "environment?"
+    )
+
+
 def test_a_suite_that_links_the_library_shows_nothing(folder: Path) -> None:
     _, check = trim(folder, "function", commands=[["./alone"]])
 
