@@ -79,7 +79,7 @@ def tidy(label: str) -> str:
     return text if len(text) <= LONGEST_LABEL else f"{text[: LONGEST_LABEL - 1]}…"
 
 
-class Change(Value):
+class LabelChange(Value):
     component: str
     label: str
     before: int
@@ -91,11 +91,11 @@ class Change(Value):
         return self.after - self.before
 
 
-def list_largest(changes: Sequence[Change], most: int) -> tuple[Change, ...]:
+def list_largest(changes: Sequence[LabelChange], most: int) -> tuple[LabelChange, ...]:
     changed = [change for change in changes if change.growth]
     if not (others := changed[most:]):
         return tuple(changed)
-    rest = Change(
+    rest = LabelChange(
         component="",
         label=f"[{len(others):,} others]",
         before=sum(other.before for other in others),

@@ -21,7 +21,7 @@ from megtrim.core.config.units import (
     format_growth,
     name_budget,
 )
-from megtrim.core.size.byte_table import ByteMap, Change
+from megtrim.core.size.byte_table import ByteMap, LabelChange
 from megtrim.core.size.growth.arrivals import NO_ARRIVALS, Arrivals
 from megtrim.core.size.prices import PriceChange, PriceList
 from megtrim.libs.util.strict_json import SignedInt
@@ -44,9 +44,9 @@ class WorkUse(Value):
     """Of memory: reads and writes."""
     before: int
     """Of the baseline, without functions that are left out."""
-    changed: tuple[Change, ...]
+    changed: tuple[LabelChange, ...]
     """By function, those that changed most first."""
-    components: tuple[Change, ...]
+    components: tuple[LabelChange, ...]
     left_out: tuple[str, ...]
     """Functions that are counted on neither side, because they vary."""
     varying: int = 0
@@ -212,8 +212,8 @@ class VariantSize(Value):
     """(what the bytes are for, bytes), in the order in which charts draw them."""
     growth_bytes: SignedInt | None = None
     """Since the baseline; None if the baseline does not hold this file."""
-    components: tuple[Change, ...] = ()
-    symbols: tuple[Change, ...] = ()
+    components: tuple[LabelChange, ...] = ()
+    symbols: tuple[LabelChange, ...] = ()
     arrivals: Arrivals = NO_ARRIVALS
     price_changes: tuple[PriceChange, ...] = ()
 

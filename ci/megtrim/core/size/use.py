@@ -16,7 +16,7 @@ from megtrim.core.config.performance import MemoryConfig, WorkConfig
 from megtrim.core.config.units import PEAK, WORK, Unit
 from megtrim.core.size.beside import find_growth_beside, find_unmapped_growth, with_base
 from megtrim.core.size.breakdown import compare_tables
-from megtrim.core.size.byte_table import ByteTable, Change, by_component, list_largest
+from megtrim.core.size.byte_table import ByteTable, LabelChange, by_component, list_largest
 from megtrim.core.size.counted import (
     BASE_PREFIX,
     LATER,
@@ -261,7 +261,7 @@ def compare_work(
     accesses = sum(number for name, (_, number) in now.functions.items() if name not in left_out)
     changed = compare_tables(tables[0], tables[1], View.SYMBOL)
     components = [
-        Change(component="", label=name, before=old[name], after=new[name])
+        LabelChange(component="", label=name, before=old[name], after=new[name])
         for name in sorted({*old, *new})
     ]
     varying = 0

@@ -12,7 +12,7 @@ from megtrim.core.checks.check import Check, DeviceIdentity
 from megtrim.core.checks.statuses import CheckKind, CheckStatus
 from megtrim.core.parts import hand_in
 from megtrim.core.report.comment import Links, render
-from megtrim.core.size.byte_table import Change
+from megtrim.core.size.byte_table import LabelChange
 from megtrim.core.size.growth.causes import Cause, InputChanges, describe_causes
 from megtrim.core.size.rows import ArtifactSizes
 from megtrim.core.trim.results import RegionsUse
@@ -104,7 +104,7 @@ def _growth() -> Verdict:
     row = growth(used=60_416, baseline=BASELINE, status=CheckStatus.FAIL)
     plain, reduced = artifact(60_416).sizes
     symbols = tuple(
-        Change(component=component, label=label, before=before, after=after)
+        LabelChange(component=component, label=label, before=before, after=after)
         for component, label, before, after in (
             ("kernels/arm_common/conv_bias", "megdnn::arm_common::kern_direct<…>(…)", 0, 49_152),
             ("operators", "mgb::opr::Resize::make(…)", 0, 9_216),
@@ -114,7 +114,7 @@ def _growth() -> Verdict:
         )
     )
     components = tuple(
-        Change(component="", label=component, before=before, after=after)
+        LabelChange(component="", label=component, before=before, after=after)
         for component, before, after in (
             ("kernels/arm_common/conv_bias", 20_480, 69_632),
             ("operators", 160_768, 169_472),

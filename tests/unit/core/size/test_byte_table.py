@@ -15,8 +15,8 @@ from megtrim.core.size.byte_table import (
     LONGEST_LABEL,
     MOST_COMPONENTS,
     SMALLER,
-    Change,
     ByteTable,
+    LabelChange,
     list_largest,
     make_map,
     make_table,
@@ -72,8 +72,8 @@ def test_a_table_adds_up(sizes: dict[tuple[str, str], int]) -> None:
     assert total(table) == sum(sizes.values()) == table.totals(1_000).total()
 
 
-def change(label: str, before: int, after: int) -> Change:
-    return Change(component="ops", label=label, before=before, after=after)
+def change(label: str, before: int, after: int) -> LabelChange:
+    return LabelChange(component="ops", label=label, before=before, after=after)
 
 
 def test_the_others_are_one_row() -> None:

@@ -15,7 +15,7 @@ from megtrim.core.config.performance import WorkConfig
 from megtrim.core.config.problems import Place
 from megtrim.core.proof.neighbours import NeighbourLevel, NeighbourOutcome, NeighbourResult
 from megtrim.core.proof.results import ScenarioResult
-from megtrim.core.size.byte_table import Change, ByteMap, MappedComponent, MappedSymbol
+from megtrim.core.size.byte_table import ByteMap, LabelChange, MappedComponent, MappedSymbol
 from megtrim.core.size.counted import Use, Work
 from megtrim.core.size.growth.arrivals import Arrivals, NewPart, NewUse
 from megtrim.core.size.growth.causes import Cause, CauseNote
@@ -378,7 +378,7 @@ def big(count: int = 2000) -> Verdict:
 
 
 def _grown_by_the_hostile() -> VariantSize:
-    change = Change(component=HOSTILE, label=HOSTILE, before=0, after=9)
+    change = LabelChange(component=HOSTILE, label=HOSTILE, before=0, after=9)
     return replace(sizes().sizes[-1], growth_bytes=9, components=(change,), symbols=(change,))
 
 
@@ -527,7 +527,7 @@ def grown() -> Verdict:
     """Return a verdict of a file that grew by 59 KiB, for a new model among other things."""
     [base] = mapped().artifacts
     *others, reduced = base.sizes
-    change = Change(component="runtime", label="mgb::run(…)", before=0, after=60_416)
+    change = LabelChange(component="runtime", label="mgb::run(…)", before=0, after=60_416)
     part = NewPart(kind="operator", name="Resize", models=("tiny-quant",))
     use = NewUse(kind=PriceKind.MODEL, name="tiny-quant")
     reduced = replace(

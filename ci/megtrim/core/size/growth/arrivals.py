@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from enum import StrEnum
 
 from megtrim.core.keep.keepset import model_of
-from megtrim.core.size.byte_table import Change
+from megtrim.core.size.byte_table import LabelChange
 from megtrim.core.size.growth.causes import NAMELESS, Cause, InputChanges, kind_of
 from megtrim.core.size.prices import PriceList
 from megtrim.core.size.views import PriceKind
@@ -65,7 +65,7 @@ NO_ARRIVALS = Arrivals()
 def find_arrivals(
     changes: InputChanges,
     growth_bytes: int | None,
-    symbols: Sequence[Change] = (),
+    symbols: Sequence[LabelChange] = (),
     prices: PriceList | None = None,
 ) -> Arrivals:
     """Take all changes by symbol and all prices of the build, as far as they are known."""
@@ -116,7 +116,7 @@ def _price_use(
 
 
 def _list_parts(
-    changes: InputChanges, symbols: Sequence[Change], prices: PriceList | None
+    changes: InputChanges, symbols: Sequence[LabelChange], prices: PriceList | None
 ) -> tuple[NewPart, ...]:
     grown: Counter[str] = Counter()
     for change in symbols:

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from megtrim.core.checks.statuses import CHECK_SIGNS, CheckKind, CheckStatus
 from megtrim.core.config.units import Measure, format_bytes, format_growth
-from megtrim.core.size.byte_table import Change, list_largest
+from megtrim.core.size.byte_table import LabelChange, list_largest
 from megtrim.core.size.growth.arrivals import Arrivals, NewPart, NewUse, PriceBasis
 from megtrim.core.size.growth.causes import Cause, count_kinds, name_kind
 from megtrim.core.size.prices import PriceChange
@@ -123,7 +123,7 @@ def changes(verdict: Verdict) -> Iterator[str]:
                 yield fold(f"What changed in {name}: {growth_of(size)}", rows)
 
 
-def _draw_change(change: Change) -> tuple[str, ...]:
+def _draw_change(change: LabelChange) -> tuple[str, ...]:
     return (
         code(change.component),
         code(change.label),
