@@ -223,6 +223,7 @@ def _reproduce(rows: tuple[Row, ...], record: RegressionRecord) -> Iterator[str]
         config = shlex.quote(f"{_BASE_FOLDER}/{one_line(record.config)}")
         prepare = [
             f"git worktree add {_BASE_FOLDER} {record.base}",
+            f"git -C {_BASE_FOLDER} submodule update --init --recursive",
             f"megtrim stage build --committed --config {config} --out {_BASE_FOLDER}-out",
         ]
         compared = f" --base {_BASE_FOLDER}-out"
