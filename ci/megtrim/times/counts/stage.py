@@ -1,4 +1,4 @@
-"""Stage `count`: what each scenario uses, its work and memory.
+"""Stage `count`: what each scenario uses: instructions that it executes, and memory.
 
 An emulator counts the work of the plain and the reduced program, whichever device verifies the
 scenario. The kernel says, by GNU time, the largest resident set of the reduced one where it runs on
