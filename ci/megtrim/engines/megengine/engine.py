@@ -32,6 +32,7 @@ from megtrim.engines.megengine.generations import (
     generation_of,
     quirk_options,
 )
+from megtrim.engines.megengine.graph_passes import INSERTED
 from megtrim.engines.megengine.models.reader import MgeModels
 from megtrim.engines.midout.header import CONTRACT
 from megtrim.engines.midout.marks import Midout
@@ -249,7 +250,10 @@ class MegEngine(Project):
         self._refuse_missing_submodules()
         self._sources = SourceTexts(self.checkout)
         self.marks = Midout(
-            modes=self.elemwise_modes, scopes=lambda: self._sources.scopes, texts=self.texts
+            modes=self.elemwise_modes,
+            scopes=lambda: self._sources.scopes,
+            texts=self.texts,
+            inserted=INSERTED,
         )
         self._refuse_what_cannot_be_trimmed()
 
