@@ -21,10 +21,12 @@ from megtrim.core.build_spec import (
     Toolchain,
     Variant,
 )
+from megtrim.core.keep.algo_cache import CacheFormat
 from megtrim.core.keep.operators import OperatorCode
 from megtrim.core.project import ModelReader, Project
 from megtrim.engines.load_and_run.program import LoadAndRun
 from megtrim.engines.megengine import generations
+from megtrim.engines.megengine.algo_cache import MgeCaches
 from megtrim.engines.megengine.generations import (
     MODES_FILE,
     MODES_TAG,
@@ -235,6 +237,7 @@ class MegEngine(Project):
     clone = "git clone https://github.com/MegEngine/MegEngine"
     model_format = "mge"
     models: ModelReader | None = MgeModels()
+    caches: CacheFormat | None = MgeCaches()
     operator_code: OperatorCode | None = OPERATOR_CODE
     own_options: Mapping[str, str] = OWN_OPTIONS
     kept: tuple[str, ...] = _KEPT
