@@ -15,7 +15,7 @@ class SampleCaches:
     def parse(self, data: bytes, *, source: str) -> Mapping[Key, bytes]:
         lines = decode(data, shown=source, hint=_HINT).split("\n")
         if lines[0] != _HEADING or lines[-1]:
-            msg = f"{source}:1: expected {_HEADING!r} and whole lines below it"
+            msg = f"{source}:1: no algorithm cache: expected {_HEADING!r} and whole lines below it"
             raise InputError(msg, hint=_HINT)
         answers: dict[Key, bytes] = {}
         for number, line in enumerate(lines[1:-1], start=2):
