@@ -18,6 +18,7 @@ from megtrim.libs.util.errors import ACCEPT, InputError, ProductFailure
 STUB = "megtrim_stub"
 REPORTING = f"{STUB}_ran"
 """The function of a link with names that says which one is not kept, and traps."""
+_LOCAL_ALIAS = ".localalias"
 _MAIN = "main"
 """Called by the C library's start-up code, which no link shows."""
 _NOT_KEPT = re.compile(r"megtrim: function #([0-9]{1,9}) is not kept")
@@ -48,8 +49,18 @@ def is_stub(name: str) -> bool:
 
 def numbered_sources(count: int) -> tuple[tuple[str, str], ...]:
     """``named_script`` goes with them. A linker drops the stubs that nothing refers to."""
-    stubs = "".join(f"STUB({number})\n" for number in range(count))
-    return (("megtrim_numbered_stubs.S", _text("numbered_stubs.S") + stubs), _NO_NAME)
+    return (_number_stubs(range(count)), _NO_NAME)
+
+
+def _number_stubs(numbers: Iterable[int]) -> tuple[str, str]:
+    stubs = "".join(f"STUB({number})\n" for number in numbers)
+    return "megtrim_numbered_stubs.S", _text("numbered_stubs.S") + stubs
+
+
+def apart_sources(names: Sequence[str], addressed: Collection[str]) -> tuple[tuple[str, str], ...]:
+    """``script`` goes with them."""
+    numbers = [number for number, name in enumerate(names) if name in addressed]
+    return (*SOURCES, _number_stubs(numbers)) if numbers else SOURCES
 
 
 def named_sources(count: int) -> tuple[tuple[str, str], ...]:
@@ -82,15 +93,33 @@ def droppable(
     """Return the names that a build can leave out, sorted, local functions included.
 
     Not ``kept``, nor what shares code with such a one, is not observable, is imported or exported,
-    starts the program, or is data in another file.
+    starts the program, is data in another file, or has a name for its own object alone.
     """
-    stay = {*table.imported, *table.exported, *table.data, _MAIN, *kept}
+    aliased = list_aliased(observables)
+    stay = {*table.imported, *table.exported, *table.data, _MAIN, *aliased, *kept}
     groups = (group for group in observables.groups if stay.isdisjoint(group))
     return tuple(sorted(name for group in groups for name in group))
 
 
-def script(names: Iterable[str]) -> str:
-    return _assign((name, STUB) for _, name in _enumerate_assignable(names))
+def list_aliased(observables: Observables) -> frozenset[str]:
+    """Return the names of functions to which GCC gave another name for their own object alone.
+
+    Code there compares an address by that name with one that was made by the other, such as that of
+    a virtual destructor. An assignment reaches only one of both, and they would be unequal.
+    """
+    found = set()
+    for group in observables.groups:
+        if any(_LOCAL_ALIAS in name for name in group):
+            found |= {*group}
+    return frozenset(found)
+
+
+def script(names: Iterable[str], addressed: Collection[str] = ()) -> str:
+    """``addressed``: those that have a stub of their own, because code may compare addresses."""
+    return _assign(
+        (name, f"{STUB}_{number}" if name in addressed else STUB)
+        for number, name in _enumerate_assignable(names)
+    )
 
 
 def named_script(names: Iterable[str]) -> str:
