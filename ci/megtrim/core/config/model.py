@@ -172,6 +172,10 @@ class TrimConfig(ConfigSection):
     operators: Literal["listed", "all"] = "listed"
     """listed: operators and data types that no model has are left out. all: they stay, and only
     what was traced decides, as in a header that is made of traces alone."""
+    caches: Literal["each", "joined"] = "each"
+    """each: a scenario with fast_run has an algorithm cache of its own. joined: what the searches
+    of a CPU class found is joined into one cache, with which all its scenarios that search are
+    traced, verified and released, as an application with several models needs it."""
     base: Literal["reduced", "plain"] = "reduced"
     """The build that the levels function and deferred start from. With plain, there is no profile
     build, and regions are not trimmed; this is the default for kinds cmake, ncnn and link."""

@@ -11,6 +11,7 @@ from megtrim.core.chain.graph import (
     DEFERRAL,
     FUNCTIONS,
     HEADER,
+    JOINED_SUFFIX,
     LINKED,
     PLAIN,
     PROFILE,
@@ -58,6 +59,7 @@ from megtrim.core.trim.keepset_usage import (
 from megtrim.core.trim.results import (
     FunctionsKeepSetResult,
     HeaderResult,
+    JoinResult,
     ReduceResult,
     UnfoldedLinksResult,
 )
@@ -408,6 +410,9 @@ def _warnings(session: Session) -> tuple[str, ...]:
         warnings.append(f"the source differs from its commit in {files}")
     if header:
         warnings += header.result_as(HeaderResult).warnings
+    for id_, folder in session.done.items():
+        if id_.endswith(JOINED_SUFFIX):
+            warnings += filter(None, [folder.result_as(JoinResult).describe()])
     warnings += list_retrained(session)
     warnings += warn_of_libraries(session)
     warnings += warn_of_left_behind(session)

@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from megtrim.core.build_spec import Link, LinkSpec, Switch
-from megtrim.core.chain.filenames import CACHE_FILE, FUNCTIONS_FILE, KEEP_SET_FILE
+from megtrim.core.chain.filenames import FUNCTIONS_FILE, KEEP_SET_FILE
 from megtrim.core.chain.graph import (
     FUNCTIONS,
     HEADER,
@@ -19,7 +19,6 @@ from megtrim.core.chain.graph import (
     Task,
     functions_task,
     keeps_tests,
-    search_task,
     trims_plain_build,
 )
 from megtrim.core.chain.result_store import content_of
@@ -58,6 +57,7 @@ from megtrim.core.trim.results import (
 from megtrim.core.trim.runs import suite_records, tracing
 from megtrim.core.trim.runs.scenario_runs import (
     binding_of,
+    cache_inputs,
     cache_of,
     make_run_spec,
     record_of,
@@ -212,8 +212,7 @@ def _link_of(scenario: Scenario, session: Session) -> str:
 
 def _run_inputs(scenario: Scenario, session: Session) -> dict[str, str]:
     named = scenario_inputs(scenario, session) | {"form": tracing.FORM}
-    if scenario.searches:
-        named["algorithm cache"] = session.done[search_task(scenario)].files[CACHE_FILE]
+    named |= cache_inputs(scenario, session)
     return named
 
 
