@@ -20,7 +20,7 @@ from megtrim.core.cli.probe import expect_recordable
 from megtrim.core.functions import cutter, rest
 from megtrim.core.functions.runtime_lines import REASONS, RuntimeLine
 from megtrim.core.trim.builds.size_options import WITH_LLD
-from megtrim.libs.elf.layout import LOADED, WITH_BUILD_ID, parse_build_id
+from megtrim.libs.elf.layout import AARCH64, ARM, LOADED, WITH_BUILD_ID, X86_64, parse_build_id
 from megtrim.libs.elf.symbol_table import read_table
 from megtrim.libs.util.errors import InputError
 from megtrim.libs.util.process import Command, CompletedCommand, ProcessRunner
@@ -73,11 +73,12 @@ def defer(
         sources=(*rest.sources(1 << 20), (f"{label}.c", OF_THIS_LINK.format(len(label)))),
         deferred=DEFERRED,
         near=DEFERRED,
-        layout=rest.layout(by_lld=by_lld, shared=export),
+        layout=rest.layout(_NUMBERS[at.toolchain.machine], by_lld=by_lld, shared=export),
     )
     return at.link(spec, LinkSpec(target="loader", label="loader")) / label
 
 
+_NUMBERS = {"x86_64": X86_64, "aarch64": AARCH64, "arm": ARM}
 _LATER = ("answer", "one", "far", "last", "store", "throw", "handler", "data", "write")
 DEFERRED = tuple(f"later_{name}" for name in _LATER)
 
@@ -469,6 +470,10 @@ MACHINES = (
     (Machine("x86-64 by lld", emulated=True), EMULATED, LLD),
     (Machine("arm64 by GNU ld"), ARM64, LLD),
     (Machine("clang-linux-arm64"), ARM64, LLD),
+    (Machine("armv7"), ARM64, LLD),
+    (Machine("armv7 -marm"), ARM64, LLD),
+    (Machine("armhf by GNU ld"), ARM64, LLD),
+    (Machine("armhf by GNU ld -marm"), ARM64, LLD),
 )
 
 
