@@ -9,7 +9,7 @@ import pytest
 
 from attacks.test_deferred import ALL, OWN, TRAP, cut, defer, lease_sources
 from integration.conftest import MakeProject
-from integration.links import KINDS
+from integration.links import ARM_CODE, KINDS
 from integration.sample_builds import compile_project, run
 from megtrim.core.build_spec import REST_SUFFIX
 from megtrim.core.chain.result_store import Store
@@ -25,7 +25,7 @@ MODEL = "tiny-mobile"
 OTHER = "tiny-quant"
 
 
-@pytest.mark.parametrize("kind", KINDS[:3])
+@pytest.mark.parametrize("kind", [*KINDS, ARM_CODE])
 def test_each_toolchain_defers_functions(kind: str, tmp_path: Path) -> None:
     at = lease_sources(kind, tmp_path)
     linked = defer(at, "program", "first")
