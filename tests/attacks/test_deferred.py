@@ -70,19 +70,31 @@ class Cut:
 def defer(
     at: Lease, target: str, label: str, *, shared: bool = False, export: bool = False
 ) -> Path:
+    spec = specify(at, target, label, DEFERRED, shared=shared, export=export)
+    return at.link(spec, LinkSpec(target="loader", label="loader")) / label
+
+
+def specify(
+    at: Lease,
+    target: str,
+    label: str,
+    deferred: tuple[str, ...],
+    *,
+    shared: bool = False,
+    export: bool = False,
+) -> LinkSpec:
     by_lld = at.toolchain.kind in WITH_LLD
     # As an NDK links, and as packed relocations would be.
     of_android = ("-Wl,--no-rosegment", *PACKED[Relocations.RELR]) if by_lld else ()
-    spec = LinkSpec(
+    return LinkSpec(
         target=target,
         label=label,
         flags=(WITH_BUILD_ID, *of_android, *rest.flags(by_lld=by_lld, shared=shared)),
         sources=(*rest.sources(1 << 20), (f"{label}.c", OF_THIS_LINK.format(len(label)))),
-        deferred=DEFERRED,
-        near=DEFERRED,
+        deferred=deferred,
+        near=deferred,
         layout=rest.layout(_NUMBERS[at.toolchain.machine], by_lld=by_lld, shared=export),
     )
-    return at.link(spec, LinkSpec(target="loader", label="loader")) / label
 
 
 _NUMBERS = {"x86_64": X86_64, "aarch64": AARCH64, "arm": ARM}
@@ -90,10 +102,10 @@ _LATER = ("answer", "one", "far", "last", "store", "throw", "handler", "data", "
 DEFERRED = tuple(f"later_{name}" for name in _LATER)
 
 
-def cut(linked: Path, name: str) -> cutter.CutProgram:
+def cut(linked: Path, name: str, deferred: tuple[str, ...] = DEFERRED) -> cutter.CutProgram:
     table = read_table(linked / name)
     place = rest.find_place((linked / name).read_bytes(), source=name)
-    rest.prove(table, table, DEFERRED, place, source=name)
+    rest.prove(table, table, deferred, place, source=name)
     return cutter.cut((linked / "stripped" / name).read_bytes(), name, table, source=name)
 
 
