@@ -8,12 +8,9 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <link.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
-#include <sys/syscall.h>
-#include <ucontext.h>
 #include <unistd.h>
 
 #define LOCAL __attribute__((visibility("hidden")))
@@ -67,53 +64,14 @@ static int secure;  // set-user-ID or the like: whoever runs it is not whom it r
 struct megtrim_source { int file; uint64_t offset; };
 
 #if defined(__arm__)
-// A place has the lowest bit if the code there is Thumb's, whose instructions have 2 bytes or more.
-// None of 2 bytes always is a fault of memory, so that these marks are a signal of their own.
-#define ALIGNED
-typedef uint32_t megtrim_instruction;
-#define IS_THUMB(place) ((uintptr_t)(place) & 1)
-#define HALF(place) ((uint16_t*)((uintptr_t)(place) - 1))
-#define FAULT(place) (IS_THUMB(place) ? 0xde6d : 0xe7f6d6fd)  // udf
-#define MARKS SIGILL
-#define IS_OF_MARKS(number) ((number) == MARKS)
-#define IS_OF_MEMORY(number) ((number) == SIGSEGV)
 #define BEFORE(number) (*((number) == MARKS ? &before_marks : &before))
-#define PC(context) ((context)->uc_mcontext.arm_pc | ((context)->uc_mcontext.arm_cpsr >> 5 & 1))
-#define BACK(context) ((context)->uc_mcontext.arm_lr & ~1UL)
-#ifndef SYS_rt_sigtimedwait  // of musl; the time is 0, in whatever form
-#define SYS_rt_sigtimedwait SYS_rt_sigtimedwait_time32
-#endif
-// One word of a table for 32-bit Arm follows those of functions that stay. Until it is there, such
-// a row is zeros, which say that a function begins there, behind all others.
-__attribute__((used, section(".megtrim_rows"))) static const char megtrim_room[512] = {0};
-#elif defined(__aarch64__)
-#define ALIGNED
-typedef uint32_t megtrim_instruction;
-#define FAULT(place) 0xd50b743f  // dc zva, xzr
-#define PC(context) ((context)->uc_mcontext.pc)
-#define BACK(context) ((context)->uc_mcontext.regs[30])  // where a function that begins returns to
-#else
-// qemu 7.2 calls handlers with a stack that no compiler expects.
-#define ALIGNED __attribute__((force_align_arg_pointer))
-typedef uint8_t megtrim_instruction;
-#define FAULT(place) 0xf4  // hlt
-#define PC(context) ((uint64_t)(context)->uc_mcontext.gregs[REG_RIP])
-#define BACK(context) (*(uint64_t*)(context)->uc_mcontext.gregs[REG_RSP])
-#endif
-#ifndef MARKS
-#define IS_THUMB(place) 0
-#define IS_OF_MARKS(number) 1
-#define IS_OF_MEMORY(number) 1
-#define BEFORE(number) before
-#endif
-
-#if defined(__arm__)
 #define IS_OURS(number) ((number) == SIGSEGV || ((number) == MARKS && *reached))
 static void megtrim_let_through(sigset_t* set) {
     sigdelset(set, SIGSEGV);
     if (*reached) sigdelset(set, MARKS);
 }
 #else
+#define BEFORE(number) before
 #define IS_OURS(number) ((number) == SIGSEGV)
 static void megtrim_let_through(sigset_t* set) { sigdelset(set, SIGSEGV); }
 #endif
@@ -169,23 +127,6 @@ __attribute__((noreturn)) static void megtrim_stop(const char* why) {
     megtrim_write(2, line, (size_t)(megtrim_copy(to, "\n", end + 1) - line));
     __builtin_trap();
 }
-
-#if defined(__arm__)
-static megtrim_instruction megtrim_read_code(char* at) {
-    return IS_THUMB(at) ? *HALF(at) : *(uint32_t*)at;
-}
-static megtrim_instruction megtrim_exchange(char* at, megtrim_instruction code) {
-    return IS_THUMB(at) ? __sync_lock_test_and_set(HALF(at), (uint16_t)code)
-                        : __sync_lock_test_and_set((uint32_t*)at, code);
-}
-#define WRITE_CODE(at, code) megtrim_exchange(at, code)
-#else
-static megtrim_instruction megtrim_read_code(char* at) { return *(megtrim_instruction*)at; }
-static megtrim_instruction megtrim_exchange(char* at, megtrim_instruction code) {
-    return __sync_lock_test_and_set((megtrim_instruction*)at, code);
-}
-#define WRITE_CODE(at, code) (*(megtrim_instruction*)(at) = (code))
-#endif
 
 // MEGTRIM_REACHED: each function begins with an instruction that faults, until it is called. What
 // the list has of one: the distance from the one before, or from the rest's start, and room.
@@ -418,9 +359,6 @@ static int megtrim_miss(uintptr_t address, const char* wrong) {
     __real_pthread_sigmask(SIG_SETMASK, &held, NULL);
     return 0;
 }
-
-// Of a set of signals, what a kernel has; a C library's has room for more.
-typedef uint64_t megtrim_signals __attribute__((aligned(4), may_alias));
 
 static void megtrim_pass_on(int number, siginfo_t* info, ucontext_t* context) {
     sigset_t mask = BEFORE(number).sa_mask;

@@ -30,7 +30,7 @@ from megtrim.libs.util.errors import InputError, ProductFailure
 
 RUNTIME = "\n".join(
     (package_files("megtrim.core.functions") / name).read_text("utf-8")
-    for name in ("blake2b.c", "rest.c")
+    for name in ("blake2b.c", "rest_machines.c", "rest.c")
 )
 _NEXT_PAGE = "ALIGN(CONSTANT(MAXPAGESIZE)) + ((. - SIZEOF(.bss)) & (CONSTANT(MAXPAGESIZE) - 1))"
 """The tables begin in their page where the file's data ends: a linker need not fill it up."""
