@@ -402,7 +402,8 @@ def find_mismatch(first: bytes, rest: bytes, *, name: str) -> str:
     ``name`` is that of ``first``. The table in it has a digest of each block.
     """
     at = first.find(_TABLE_MAGIC)
-    table = (_FORM_64 if is_wide(first) else _FORM_32).table
+    form = _FORM_64 if is_wide(first) else _FORM_32
+    table = form.table
     if at < 0 or first.find(_TABLE_MAGIC, at + 1) >= 0 or len(first) < at + table.size:
         return f"{name} has no table of a rest, or more than one"
     fields = table.unpack_from(first, at)

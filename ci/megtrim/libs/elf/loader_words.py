@@ -2,8 +2,8 @@
 
 A row of that table has three words (two on 32-bit Arm) for a word that holds only how far the file
 lies from where it was linked. A bit for each word says as much; the word then holds the address as
-it was linked, or beyond :func:`imported` the number of a row that stays and finds a name in another
-file. Pure.
+it was linked, or beyond the bit of :func:`mark_imported` the number of a row that stays and finds a
+name in another file. Pure.
 """
 
 import struct
@@ -43,7 +43,7 @@ def word_of(layout: ElfLayout) -> struct.Struct:
     return _WORDS[8 if layout.is_wide else 4]
 
 
-def imported(word: struct.Struct) -> int:
+def mark_imported(word: struct.Struct) -> int:
     """Return the bit of a word that no address within a file has."""
     return 1 << (8 * word.size - 1)
 
@@ -72,7 +72,7 @@ def divide(
         if kind == relative and (place in late or (place in own and not place % word.size)):
             words[place] = addend
         elif place in late:
-            words[place] = imported(word) | names.setdefault((kind, addend), len(names))
+            words[place] = mark_imported(word) | names.setdefault((kind, addend), len(names))
         elif kind == relative:
             first.append(row)
         else:

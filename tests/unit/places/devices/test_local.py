@@ -412,7 +412,7 @@ def test_what_no_phone_can_be_played_with_is_refused(
     [("aarch64", "aarch64"), ("arm", "arm"), ("armv7l", "arm"), ("i686", "i386")],
 )
 def test_qemu_has_its_own_names_of_machines(machine: str, name: str) -> None:
-    assert qemu.name_program(machine) == f"qemu-{name}"
+    assert qemu.name_machine(machine) == name
 
 
 def test_a_cpu_that_qemu_does_not_know_is_refused(tmp_path: Path) -> None:
