@@ -5,7 +5,6 @@ table spoils the rest, or asks for it under conditions that a runtime may not ex
 """
 
 import os
-import struct
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -20,7 +19,15 @@ from megtrim.core.cli.probe import expect_recordable
 from megtrim.core.functions import cutter, rest
 from megtrim.core.functions.runtime_lines import REASONS, RuntimeLine
 from megtrim.core.trim.builds.size_options import WITH_LLD
-from megtrim.libs.elf.layout import LOADED, WITH_BUILD_ID, parse_build_id
+from megtrim.libs.elf.layout import (
+    AARCH64,
+    ARM,
+    LOADED,
+    WITH_BUILD_ID,
+    X86_64,
+    ElfHeader,
+    parse_build_id,
+)
 from megtrim.libs.elf.symbol_table import read_table
 from megtrim.libs.util.errors import InputError
 from megtrim.libs.util.process import Command, CompletedCommand, ProcessRunner
@@ -63,29 +70,42 @@ class Cut:
 def defer(
     at: Lease, target: str, label: str, *, shared: bool = False, export: bool = False
 ) -> Path:
+    spec = specify(at, target, label, DEFERRED, shared=shared, export=export)
+    return at.link(spec, LinkSpec(target="loader", label="loader")) / label
+
+
+def specify(
+    at: Lease,
+    target: str,
+    label: str,
+    deferred: tuple[str, ...],
+    *,
+    shared: bool = False,
+    export: bool = False,
+) -> LinkSpec:
     by_lld = at.toolchain.kind in WITH_LLD
     # As an NDK links, and as packed relocations would be.
     of_android = ("-Wl,--no-rosegment", *PACKED[Relocations.RELR]) if by_lld else ()
-    spec = LinkSpec(
+    return LinkSpec(
         target=target,
         label=label,
         flags=(WITH_BUILD_ID, *of_android, *rest.flags(by_lld=by_lld, shared=shared)),
         sources=(*rest.sources(1 << 20), (f"{label}.c", OF_THIS_LINK.format(len(label)))),
-        deferred=DEFERRED,
-        near=DEFERRED,
-        layout=rest.layout(by_lld=by_lld, shared=export),
+        deferred=deferred,
+        near=deferred,
+        layout=rest.layout(_NUMBERS[at.toolchain.machine], by_lld=by_lld, shared=export),
     )
-    return at.link(spec, LinkSpec(target="loader", label="loader")) / label
 
 
+_NUMBERS = {"x86_64": X86_64, "aarch64": AARCH64, "arm": ARM}
 _LATER = ("answer", "one", "far", "last", "store", "throw", "handler", "data", "write")
 DEFERRED = tuple(f"later_{name}" for name in _LATER)
 
 
-def cut(linked: Path, name: str) -> cutter.CutProgram:
+def cut(linked: Path, name: str, deferred: tuple[str, ...] = DEFERRED) -> cutter.CutProgram:
     table = read_table(linked / name)
     place = rest.find_place((linked / name).read_bytes(), source=name)
-    rest.prove(table, table, DEFERRED, place, source=name)
+    rest.prove(table, table, deferred, place, source=name)
     return cutter.cut((linked / "stripped" / name).read_bytes(), name, table, source=name)
 
 
@@ -283,14 +303,15 @@ def link_from_elsewhere(place: Place) -> None:
 
 def reserve_less(place: Place) -> None:
     """As GNU strip did before sections filled what is reserved."""
-    data = bytearray(place.program.read_bytes())
-    (start,) = struct.unpack_from("<Q", data, 32)
-    (count,) = struct.unpack_from("<H", data, 56)
-    for at in range(start, start + 56 * count, 56):
-        kind, flags, *_ = struct.unpack_from("<II", data, at)
-        if (kind, flags) == (LOADED, 0):
-            struct.pack_into("<Q", data, at + 40, 4096)
-    place.program.write_bytes(data)
+    data = place.program.read_bytes()
+    header = ElfHeader(data)
+    made = [
+        each._replace(memory_bytes=4096) if (each.kind, each.flags) == (LOADED, 0) else each
+        for each in header.segments
+    ]
+    start, end = header.segment_headers
+    packed = b"".join(header.pack_segment(each) for each in made)
+    place.program.write_bytes(data[:start] + packed + data[end:])
 
 
 def trust_no_caller(place: Place) -> None:
@@ -472,6 +493,24 @@ BY_THE_LINK = (
 """Where a linker's layout shows. The others are about the runtime, which is one per machine."""
 EMULATED = tuple(name for name in ATTEMPTS if name not in BY_THE_SYSTEM)
 ARM64 = tuple(name for name in EMULATED if name not in OF_SMALL_PAGES)
+BY_THE_MACHINE = (
+    "the_rest_is_missing",
+    "the_program_is_renamed",
+    "an_eager_start_takes_all",
+    "four_threads_fault_at_once",
+    "a_deferred_function_throws",
+    "the_kernel_reads_deferred_data",
+    "the_program_blocks_every_signal",
+    "the_programs_handler_is_deferred",
+    "the_program_follows_a_null_pointer",
+    "four_threads_are_recorded",
+    "a_recorded_function_throws",
+    "a_recorded_program_blocks_signals",
+    "a_recorded_handler_is_deferred",
+    "a_recorded_function_begins_with_a_fault",
+    "the_program_reserves_too_little",
+)
+"""Where registers, instructions or the form of the file matter."""
 GNU_LD = pytest.mark.chain
 LLD = pytest.mark.clang
 MACHINES = (
@@ -480,6 +519,10 @@ MACHINES = (
     (Machine("x86-64 by lld"), BY_THE_LINK, LLD),
     (Machine("arm64 by GNU ld"), ARM64, LLD),
     (Machine("clang-linux-arm64"), ARM64, LLD),
+    (Machine("armv7"), ARM64, LLD),
+    (Machine("armv7 -marm"), BY_THE_MACHINE, LLD),
+    (Machine("armhf by GNU ld"), BY_THE_MACHINE, LLD),
+    (Machine("armhf by GNU ld -marm"), BY_THE_MACHINE, LLD),
 )
 
 

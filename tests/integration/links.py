@@ -136,9 +136,30 @@ def _find_aarch64_by_gnu_ld(processes: ProcessRunner) -> Toolchain:
     )
 
 
+def _find_armhf_by_gnu_ld(processes: ProcessRunner) -> Toolchain:
+    """Make programs for armhf with GCC and GNU ld: Thumb code, by Debian's default."""
+    made = find("clang-linux-armhf", processes)
+    host = find("host", processes)
+    return replace(
+        host,
+        target="arm-linux-gnueabihf",
+        machine=made.machine,
+        c_compiler=("arm-linux-gnueabihf-gcc",),
+        cxx_compiler=("arm-linux-gnueabihf-g++",),
+        sysroot=made.sysroot,
+    )
+
+
+def _find_arm_code_by_gnu_ld(processes: ProcessRunner) -> Toolchain:
+    made = _find_armhf_by_gnu_ld(processes)
+    return replace(made, compile_flags=("-marm",), link_flags=("-marm", *made.link_flags))
+
+
 CROSSED: Mapping[str, Callable[[ProcessRunner], Toolchain]] = {
     "x86-64 by lld": _find_x86_64_by_lld,
     "arm64 by GNU ld": _find_aarch64_by_gnu_ld,
+    "armhf by GNU ld": _find_armhf_by_gnu_ld,
+    "armhf by GNU ld -marm": _find_arm_code_by_gnu_ld,
 }
 """Pairs of a machine and a linker that no toolchain of the configuration has."""
 

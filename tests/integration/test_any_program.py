@@ -23,8 +23,6 @@ from megtrim.core.proof.trap_diagnosis import SymbolizingLink, named_program
 from support.crates import Crate, copy_part
 from support.megtrim_cli import run_megtrim
 
-pytestmark = [pytest.mark.chain]
-
 ZLIB_NG = Crate(
     name="libz-sys",
     version="1.1.33",
@@ -95,6 +93,7 @@ CONFIG = {
     ],
 }
 TRAPS = (128 + signal.SIGILL, 128 + signal.SIGTRAP)
+ON_ARM = ("qemu-arm", "-L", "/usr/arm-linux-gnueabihf")
 LARGEST_SHARES = {"function": 0.5, "deferred": 0.55}
 MOST_WITHOUT = 5
 """Uses of functions that the usual run needs as well, or that need no function that is left out."""
@@ -103,7 +102,10 @@ WORDS = re.compile(r"\b(engines?|models?|regions?|MegEngine|midout|load_and_run)
 
 @pytest.fixture(scope="module")
 def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("any-program")
+    return write_sources(tmp_path_factory.mktemp("any-program"))
+
+
+def write_sources(folder: Path) -> Path:
     copy_part(ZLIB_NG.fetch() / "src/zlib-ng", folder / "zlib-ng")
     for name, text in (("pack", PROGRAM), ("uses", USES.read_text(encoding="utf-8"))):
         (folder / name).mkdir()
@@ -115,15 +117,17 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def trim(project: Path, level: str) -> tuple[str, Path]:
+def trim(project: Path, level: str, **others: object) -> tuple[str, Path]:
     """Return what was printed, and the program."""
-    config = CONFIG | {"trim": {"level": level}, "memory": {"max": "64 MiB"}, "work": {}}
+    measured: dict[str, object] = {"memory": {"max": "64 MiB"}, "work": {}}
+    config = CONFIG | {"trim": {"level": level}} | (others or measured)
     (project / "megtrim.yaml").write_text(yaml.safe_dump(config), encoding="utf-8")
     ended = run_megtrim("trim", "--accept", cwd=project)
     assert ended.rc == 0, ended.stdout + ended.stderr
     return ended.stdout + ended.stderr, project / "megtrim-out/final/bin/pack"
 
 
+@pytest.mark.chain
 @pytest.mark.parametrize("level", ["function", "deferred"])
 def test_a_program_of_anyone_is_trimmed(project: Path, level: str) -> None:
     said, program = trim(project, level)
@@ -172,6 +176,7 @@ def expect_no_words(said: str) -> None:
     assert WORDS.findall(kept) == []
 
 
+@pytest.mark.chain
 def test_each_use_of_what_was_left_out_ends_in_a_named_trap(project: Path) -> None:
     """None goes on in silence: each ends at a function that is named, and ``explain`` knows it."""
     _, pack = trim(project, "function")
@@ -207,6 +212,35 @@ def test_each_use_of_what_was_left_out_ends_in_a_named_trap(project: Path) -> No
     assert with_rest == dict.fromkeys(ended, "equal")
 
 
+@pytest.mark.clang
+def test_a_program_of_anyone_defers_on_32_bit_arm(tmp_path: Path) -> None:
+    """Thumb code, under qemu: with its companion file it does all that plain does, without it each
+    use of what was deferred is a named trap.
+    """
+    project = write_sources(tmp_path / "project")
+    cmake = {"BUILD_TESTING": False, "BUILD_SHARED_LIBS": False, "CMAKE_C_FLAGS": "-mthumb"}
+    engine = {"kind": "cmake", "source": "zlib-ng", "target": "libz-ng.a", "cmake": cmake}
+    toolchain = {"kind": "clang-linux-armhf"}
+    _, pack = trim(project, "deferred", engine=engine, toolchain=toolchain)
+    finished = open_trim(make_options(project))
+    plain = finished.session.done[PLAIN].file("bin/uses")
+    uses = run(*ON_ARM, str(plain)).stdout.split()
+    shipped = pack.with_name("uses")
+    rest = shipped.with_name(f"uses{REST_SUFFIX}")
+
+    whole = {use: run_use(use, plain, shipped, *ON_ARM) for use in uses}
+    rest.unlink()
+    alone = [run(*ON_ARM, str(shipped), use) for use in uses]
+
+    assert whole == dict.fromkeys(uses, "equal")
+    assert len(uses) >= 60
+    said = re.compile(rf"megtrim: the code at 0x[0-9a-f]{{8}} is in {rest}, which is not there\n")
+    trapped = [each for each in alone if not each.ok]
+    assert {each.rc for each in trapped} == {128 + signal.SIGTRAP}
+    assert all(said.match(each.stderr) for each in trapped)
+    assert len(trapped) >= 60
+
+
 def make_options(project: Path) -> Options:
     return Options(
         config=project / "megtrim.yaml",
@@ -217,9 +251,9 @@ def make_options(project: Path) -> Options:
     )
 
 
-def run_use(use: str, plain: Path, trimmed: Path) -> str:
-    before = run(str(plain), use)
-    after = run(str(trimmed), use)
+def run_use(use: str, plain: Path, trimmed: Path, *emulator: str) -> str:
+    before = run(*emulator, str(plain), use)
+    after = run(*emulator, str(trimmed), use)
     assert before.ok
     if (after.rc, after.stdout, after.stderr) == (0, before.stdout, before.stderr):
         return "equal"

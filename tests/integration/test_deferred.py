@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from attacks.test_deferred import ALL, OWN, TRAP, cut, defer, lease_sources
+from attacks.test_deferred import ALL, OWN, TRAP, cut, defer, lease_sources, specify
 from integration.conftest import MakeProject
-from integration.links import KINDS
+from integration.links import ARM_CODE, KINDS, lease
 from integration.sample_builds import compile_project, run
 from megtrim.core.build_spec import REST_SUFFIX
 from megtrim.core.chain.result_store import Store
@@ -20,12 +20,13 @@ from megtrim.ship.crashes.lookup import look_up
 from megtrim.ship.crashes.report import parse_report
 from megtrim.ship.crashes.trimmed_programs import read_newest
 from support.megtrim_cli import Project, run_megtrim
+from unit.places.compile.projects.support import write
 
 MODEL = "tiny-mobile"
 OTHER = "tiny-quant"
 
 
-@pytest.mark.parametrize("kind", KINDS[:3])
+@pytest.mark.parametrize("kind", [*KINDS, ARM_CODE])
 def test_each_toolchain_defers_functions(kind: str, tmp_path: Path) -> None:
     at = lease_sources(kind, tmp_path)
     linked = defer(at, "program", "first")
@@ -55,6 +56,59 @@ def test_each_toolchain_defers_functions(kind: str, tmp_path: Path) -> None:
     assert names == ["later_one", "later_far", "later_last"]
     callers = [each.name for *_, back in reached for each in table.at(int(back, 16) - 1)]
     assert callers == ["main"] * 3
+
+
+MANY = 700
+MANY_THROW = """\
+#include <cstdio>
+static volatile int two = 2;
+#define LATER(number) \\
+    extern "C" __attribute__((noinline)) int later_##number(int value) { \\
+        try { \\
+            if (value == two) throw value + number; \\
+        } catch (long) { \\
+            return 0; \\
+        } \\
+        return value; \\
+    }
+"""
+SIMPLE = """\
+cmake_minimum_required(VERSION 3.20)
+project(many CXX)
+add_compile_options(-O1 -ffunction-sections -fdata-sections -fPIC)
+add_link_options(-Wl,--gc-sections)
+add_executable(program program.cpp)
+"""
+UNWIND_INDEX = 0x70000001
+
+
+@pytest.mark.clang
+def test_on_arm_what_unwinds_deferred_functions_has_no_bytes(tmp_path: Path) -> None:
+    """The loader is told of its rows once; those beyond a page of zeros come with the rest."""
+    numbers = range(MANY)
+    calls = "".join(f"TRY({number})\n" for number in numbers)
+    text = "".join((MANY_THROW, *(f"LATER({number})\n" for number in numbers)))
+    text += "#define TRY(number) try { later_##number(2); } catch (int sum) { all += sum; }\n"
+    text += "int main(int count, char**) {\nint all = 0;\n"
+    text += "try { if (two) throw 5; } catch (int five) { all += five; }\n"
+    text += f'if (count > 1) {{\n{calls}}}\nstd::printf("%d\\n", all);\n}}\n'
+    sources = write(tmp_path / "sources", {"CMakeLists.txt": SIMPLE, "program.cpp": text})
+    at = lease("armv7", tmp_path, sources, "program")
+    names = tuple(f"later_{number}" for number in numbers)
+    made = cut(at.link(specify(at, "program", "many", names)) / "many", "program", names)
+    program = tmp_path / "program"
+    program.write_bytes(made.first)
+    program.chmod(0o755)
+
+    alone = at.run(program)
+    (tmp_path / f"program{REST_SUFFIX}").write_bytes(made.rest)
+    whole = at.run(program, "all")
+
+    index = next(each for each in segments(made.first, source="p") if each.kind == UNWIND_INDEX)
+    assert index.memory_bytes >= 8 * MANY
+    assert index.memory_bytes > index.size_bytes
+    assert (alone.stdout, alone.rc) == ("5\n", 0), alone.stderr
+    assert (whole.stdout, whole.rc) == (f"{5 + sum(number + 2 for number in numbers)}\n", 0)
 
 
 @pytest.mark.clang

@@ -76,7 +76,7 @@ DEFERRED = [
     *(pytest.param("host", way, marks=pytest.mark.chain) for way in WAYS),
     *(
         pytest.param(kind, way, marks=pytest.mark.clang)
-        for kind in (*CROSSED, "clang-linux-arm64")
+        for kind in (*CROSSED, "clang-linux-arm64", "armv7")
         for way in STRIPPING
     ),
 ]

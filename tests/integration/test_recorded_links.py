@@ -107,13 +107,13 @@ def shapes(tmp_path_factory: pytest.TempPathFactory) -> Shapes:
     return Shapes(tmp_path_factory.mktemp("recorded"))
 
 
-def record(shapes: Shapes, target: str) -> CompletedCommand:
+def record(shapes: Shapes, target: str, compiler: str = "gcc") -> CompletedCommand:
     shapes.project.config.unlink(missing_ok=True)
     shutil.rmtree(shapes.project.folder / "megtrim", ignore_errors=True)
     words = ["init", "--record", "--engine", "source"]
     if target:
         words += ["--target", target]
-    words += ["--", "make", "-j2", "CC=gcc"]
+    words += ["--", "make", "-j2", f"CC={compiler}"]
     return run_megtrim(*words, cwd=shapes.project.folder, env={}, timeout_s=300)
 
 
@@ -150,6 +150,21 @@ def test_a_program_moves_what_it_does_not_need(shapes: Shapes) -> None:
     circle = shapes.run("alone", "circle")
     assert (circle.rc, circle.stdout) == (0, "circle 5.317\n")
     assert "a circle of 3" in circle.stderr
+
+
+def test_a_program_by_a_cross_compiler_defers(tmp_path: Path) -> None:
+    """GCC for armhf, whose code is Thumb's, run by qemu."""
+    shapes = Shapes(tmp_path)
+    ended = record(shapes, "alone", "arm-linux-gnueabihf-gcc")
+    assert ended.rc == 0, ended.stderr
+    shapes.trim("deferred")
+
+    (check,) = [each for each in shapes.read_verdict()["checks"] if each["kind"] == "deferral"]
+    assert check["status"] == "pass"
+    program = shapes.project.out / "final/bin/alone"
+    argv = ("qemu-arm", "-L", "/usr/arm-linux-gnueabihf", str(program), "circle")
+    circle = ProcessRunner({}).run(Command(argv=argv, timeout_s=30, tested=True))
+    assert (circle.rc, circle.stdout) == (0, "circle 5.317\n")
 
 
 def test_a_program_that_takes_the_signal_away_is_no_pass(shapes: Shapes) -> None:

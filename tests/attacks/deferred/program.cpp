@@ -22,6 +22,9 @@
 
 extern "C" int megtrim_rest(const char* path, int file, long offset) __attribute__((weak));
 
+#ifndef SYS_mmap
+#define SYS_mmap SYS_mmap2
+#endif
 #define LATER extern "C" __attribute__((noinline))
 
 static volatile int two = 2;

@@ -3,6 +3,8 @@
 What each call needs is made before, in every run: a stream of each kind, and a file of each kind.
 */
 
+/* As the library was built, which takes lengths of 64 bits on machines of 32. */
+#define _LARGEFILE64_SOURCE
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

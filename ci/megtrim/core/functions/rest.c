@@ -8,12 +8,9 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <link.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
-#include <sys/syscall.h>
-#include <ucontext.h>
 #include <unistd.h>
 
 #define LOCAL __attribute__((visibility("hidden")))
@@ -22,18 +19,18 @@ enum { LINE_BYTES = 59 };  // of a record
 enum { MAX_PATH_BYTES = 4097 };  // a path that is cut off here is too long for any system
 
 // Words that hold addresses: those that a bit marks. All are in [first, last), which is only read.
-struct megtrim_words { uint64_t start, count, bits, first, last; };
+struct megtrim_words { uintptr_t start, count, bits, first, last; };
 
 // Written by megtrim into the linked file: all numbers are 0 here.
 struct megtrim_rest_table {
     char magic[32];
-    uint64_t here;         // the table's own address in the file, for the distance to memory
-    uint64_t start, end;   // what the rest holds: addresses in the file
-    uint64_t list;         // of its functions, up to the end
-    uint64_t code;         // the first address that is in the rest alone
-    uint64_t block_bytes;  // of each block from there on; what lies before it is block 0
-    uint64_t blocks;       // 0: nothing is deferred
-    uint64_t data, behind; // the first block with data, and the one behind the last
+    uintptr_t here;        // the table's own address in the file, for the distance to memory
+    uintptr_t start, end;  // what the rest holds: addresses in the file
+    uintptr_t list;        // of its functions, up to the end
+    uintptr_t code;        // the first address that is in the rest alone
+    uintptr_t block_bytes; // of each block from there on; what lies before it is block 0
+    uintptr_t blocks;      // 0: nothing is deferred
+    uintptr_t data, behind; // the first block with data, and the one behind the last
     struct megtrim_words own, late;  // in this file, and in the rest
     char head[64];         // what the rest's file begins with
     char name[64];         // of that file
@@ -50,6 +47,9 @@ __attribute__((used, section(".rdat.megtrim"))) static uintptr_t megtrim_datum =
 static const struct megtrim_rest_table* table;
 static uintptr_t distance;
 static struct sigaction before;  // what meets other faults
+#if defined(__arm__)
+static struct sigaction before_marks;  // what meets other instructions that are none
+#endif
 static const struct sigaction none = {.sa_handler = SIG_DFL};
 static volatile uint16_t faults[MEGTRIM_BLOCKS];  // 0: the block is not there
 static volatile int misses, said, marked, late, ready;
@@ -63,19 +63,17 @@ static int secure;  // set-user-ID or the like: whoever runs it is not whom it r
 // An open file that has the rest, from the offset on.
 struct megtrim_source { int file; uint64_t offset; };
 
-#if defined(__aarch64__)
-#define ALIGNED
-typedef uint32_t megtrim_instruction;
-#define FAULT 0xd50b743f  // dc zva, xzr
-#define PC(context) ((context)->uc_mcontext.pc)
-#define BACK(context) ((context)->uc_mcontext.regs[30])  // where a function that begins returns to
+#if defined(__arm__)
+#define BEFORE(number) (*((number) == MARKS ? &before_marks : &before))
+#define IS_OURS(number) ((number) == SIGSEGV || ((number) == MARKS && *reached))
+static void megtrim_let_through(sigset_t* set) {
+    sigdelset(set, SIGSEGV);
+    if (*reached) sigdelset(set, MARKS);
+}
 #else
-// qemu 7.2 calls handlers with a stack that no compiler expects.
-#define ALIGNED __attribute__((force_align_arg_pointer))
-typedef uint8_t megtrim_instruction;
-#define FAULT 0xf4  // hlt
-#define PC(context) ((uint64_t)(context)->uc_mcontext.gregs[REG_RIP])
-#define BACK(context) (*(uint64_t*)(context)->uc_mcontext.gregs[REG_RSP])
+#define BEFORE(number) before
+#define IS_OURS(number) ((number) == SIGSEGV)
+static void megtrim_let_through(sigset_t* set) { sigdelset(set, SIGSEGV); }
 #endif
 
 #define REAL(name) extern __attribute__((weak)) __typeof__(name) __real_##name
@@ -93,7 +91,7 @@ static char* megtrim_copy(char* to, const char* text, const char* end) {
     while (to < end && *text) *to++ = *text++;
     return *to = 0, to;
 }
-static char* megtrim_digits(char* to, uint64_t number, int digits) {
+static char* megtrim_digits(char* to, uintptr_t number, int digits) {
     while (digits--) *to++ = "0123456789abcdef"[number >> 4 * digits & 15];
     return to;
 }
@@ -138,10 +136,10 @@ static void megtrim_mark(void) {
     int count = marked ? 0 : (int)((table->end - table->list) / sizeof *functions);
     functions = (struct megtrim_function*)(table->list + distance);
     for (uint32_t i = 0, at = 0; (int)i < count; ++i)
-        functions[i].code = *(megtrim_instruction*)(start + (functions[i].at = at += functions[i].at));
+        functions[i].code = megtrim_read_code(start + (functions[i].at = at += functions[i].at));
     __sync_fetch_and_add(&marked, count);
     for (int i = 0; i < count; ++i)
-        *(megtrim_instruction*)(start + functions[i].at) = FAULT;
+        WRITE_CODE(start + functions[i].at, FAULT(start + functions[i].at));
     __builtin___clear_cache((char*)table->code + distance, (char*)functions);
 }
 
@@ -149,14 +147,16 @@ static void megtrim_mark(void) {
 // Its line has the address that it returns to, too: 0 if that is in no code of this file.
 static int megtrim_reach(const ucontext_t* context) {
     char line[64], *to;
-    uint64_t address = PC(context) - distance, caller;
-    megtrim_instruction *code = (megtrim_instruction*)(address + distance), own;
+    uintptr_t address = PC(context) - distance, caller;
+    char* code = (char*)(address + distance);
+    megtrim_instruction own;
     int file, at = marked - 1;
     while (at >= 0 && functions[at].at != address - table->start) --at;
     if (at < 0) return 0;
     own = (megtrim_instruction)functions[at].code;
-    if (__sync_lock_test_and_set(code, own) == own) return ++late < MOST_RETRIES;
-    __builtin___clear_cache((char*)code, (char*)(code + 1));
+    if (megtrim_exchange(code, own) == own) return ++late < MOST_RETRIES;
+    code -= IS_THUMB(code), address -= IS_THUMB(address);
+    __builtin___clear_cache(code, code + sizeof own);
     caller = BACK(context) - distance;
     *megtrim_copy(line, table->head + 16, line + 40) = ' ';
     to = megtrim_digits(line + 41, address, 8), *to++ = ' ';
@@ -183,7 +183,7 @@ static void megtrim_settle(char* to, const char* name) {
 static int megtrim_find_mapped(void) {
     static char chunk[512];
     char *to = path, *end = path + sizeof path - 1;
-    uint64_t low = 0, high = 0, number = 0;
+    uintptr_t low = 0, high = 0, number = 0;
     int file = open("/proc/self/maps", O_RDONLY | O_CLOEXEC), field = 0, found = 0;
     for (ssize_t got; !found && (got = read(file, chunk, sizeof chunk)) > 0;)
         for (const char* c = chunk; !found && c < chunk + got; ++c) {
@@ -192,7 +192,7 @@ static int megtrim_find_mapped(void) {
             else if (field < 2 && (*c == '-' || *c == ' '))
                 low = high, high = number, number = 0, ++field;
             else if (field < 2)
-                number = number << 4 | (uint64_t)(*c <= '9' ? *c - '0' : *c - 'a' + 10);
+                number = number << 4 | (uintptr_t)(*c <= '9' ? *c - '0' : *c - 'a' + 10);
             else if ((*c == '/' || to > path) && to < end)
                 *to++ = *c;
         }
@@ -268,8 +268,8 @@ static const char* megtrim_open_any(struct megtrim_source* source) {
 }
 
 // What is wrong; NULL: the block is in its place.
-static const char* megtrim_take(const struct megtrim_source* source, uint64_t number) {
-    uint64_t at = number ? table->code + (number - 1) * table->block_bytes : table->start;
+static const char* megtrim_take(const struct megtrim_source* source, uintptr_t number) {
+    uintptr_t at = number ? table->code + (number - 1) * table->block_bytes : table->start;
     size_t room = number ? table->block_bytes : table->code - table->start;
     size_t bytes = room < table->end - at ? room : table->end - at;
     uint64_t from = source->offset + sizeof table->head + at - table->start;
@@ -295,33 +295,33 @@ static const char* megtrim_relocate(const struct megtrim_words* words) {
     if (!words->count) return NULL;  // some systems refuse to protect nothing
     if (mprotect((void*)first, ((last + ~page) & page) - first, PROT_READ | PROT_WRITE) < 0)
         return "cannot be taken: this system lets no data change";
-    for (uint64_t i = 0; i < words->count; ++i)
+    for (uintptr_t i = 0; i < words->count; ++i)
         if (bits[i / 8] >> i % 8 & 1)
-            word[i] = word[i] >> 63 ? table->imports[word[i] << 1 >> 1] : word[i] + distance;
+            word[i] = word[i] >> (8 * sizeof *word - 1) ? table->imports[word[i] << 1 >> 1] : word[i] + distance;
     if ((last & page) > first) mprotect((void*)first, (last & page) - first, PROT_READ);
     return NULL;
 }
 
 // What is wrong; NULL: the blocks are in their places.
 static const char* megtrim_take_all(
-    const struct megtrim_source* source, uint64_t last, int all
+    const struct megtrim_source* source, uintptr_t last, int all
 ) {
     const char* wrong = NULL;
-    for (uint64_t i = table->data; !wrong && !ready && i < table->behind; ++i)
+    for (uintptr_t i = table->data; !wrong && !ready && i < table->behind; ++i)
         wrong = megtrim_take(source, i);
     if (!wrong && !ready && !(wrong = megtrim_relocate(&table->late))) {
-        for (uint64_t i = table->data; i < table->behind; ++i) faults[i] = 1;
+        for (uintptr_t i = table->data; i < table->behind; ++i) faults[i] = 1;
         ready = 1;
     }
     // The tables of the first block come before code, which needs them when it throws.
-    for (uint64_t i = 0; !wrong && i <= last; i = i || all ? i + 1 : last)
+    for (uintptr_t i = 0; !wrong && i <= last; i = i || all ? i + 1 : last)
         if (!faults[i] && !(wrong = megtrim_take(source, i))) faults[i] = 1;
     return wrong;
 }
 
 // What is wrong; NULL: all blocks up to `last`, or only that one, are there. `source`: where the
 // application has it; NULL: it is looked for. No handler runs here: it could need a block, too.
-static const char* megtrim_provide(uint64_t last, int all, struct megtrim_source* source) {
+static const char* megtrim_provide(uintptr_t last, int all, struct megtrim_source* source) {
     struct megtrim_source found = {.file = -1};
     int process = getpid(), other;
     const char* wrong = NULL;
@@ -343,7 +343,7 @@ static const char* megtrim_provide(uint64_t last, int all, struct megtrim_source
 
 // It writes once in a run, so its line is static. Threads that miss something meanwhile wait for it:
 // their trap would end the program before it is written.
-static int megtrim_miss(uint64_t address, const char* wrong) {
+static int megtrim_miss(uintptr_t address, const char* wrong) {
     static char line[MAX_PATH_BYTES + 256];
     char *to = line, *end = line + sizeof line - 2;
     int before_it = __sync_fetch_and_add(&misses, 1);
@@ -361,30 +361,30 @@ static int megtrim_miss(uint64_t address, const char* wrong) {
 }
 
 static void megtrim_pass_on(int number, siginfo_t* info, ucontext_t* context) {
-    sigset_t mask = before.sa_mask;
-    if (before.sa_handler == SIG_IGN && info->si_code <= 0) return;
-    if (before.sa_handler == SIG_DFL || before.sa_handler == SIG_IGN) {
+    sigset_t mask = BEFORE(number).sa_mask;
+    if (BEFORE(number).sa_handler == SIG_IGN && info->si_code <= 0) return;
+    if (BEFORE(number).sa_handler == SIG_DFL || BEFORE(number).sa_handler == SIG_IGN) {
         __real_sigaction(number, &none, NULL);  // it faults again, and ends the program
         if (info->si_code <= 0) raise(number);
         return;
     }
     // Its own code may be deferred, and must not fault while it holds the signal back.
     megtrim_provide(table->blocks - 1, 1, NULL);
-    *(uint64_t*)&mask |= *(uint64_t*)&context->uc_sigmask;
-    if (!(before.sa_flags & SA_NODEFER) && !marked) sigaddset(&mask, number);
+    *(megtrim_signals*)&mask |= *(megtrim_signals*)&context->uc_sigmask;
+    if (!(BEFORE(number).sa_flags & SA_NODEFER) && !marked) sigaddset(&mask, number);
     __real_pthread_sigmask(SIG_SETMASK, &mask, NULL);
-    struct sigaction next = before;
-    if (next.sa_flags & (int)SA_RESETHAND) before = none;
+    struct sigaction next = BEFORE(number);
+    if (next.sa_flags & (int)SA_RESETHAND) BEFORE(number) = none;
     next.sa_sigaction(number, info, context);
 }
 
 ALIGNED static void megtrim_fault(int number, siginfo_t* info, void* context) {
-    uint64_t address = (uintptr_t)info->si_addr - distance;
-    int ours = info->si_code > 0 && address >= table->code && address < table->end, saved = errno;
-    uint64_t block = ours ? (address - table->code) / table->block_bytes + 1 : 0;
+    uintptr_t address = (uintptr_t)info->si_addr - distance;
+    int ours = IS_OF_MEMORY(number) && info->si_code > 0 && address >= table->code && address < table->end, saved = errno;
+    uintptr_t block = ours ? (address - table->code) / table->block_bytes + 1 : 0;
     const char* wrong;
     // Another thread may have brought it meanwhile; a fault that stays is of another kind.
-    if (info->si_code > 0 && megtrim_reach(context)) {
+    if (IS_OF_MARKS(number) && info->si_code > 0 && megtrim_reach(context)) {
     } else if (!ours || faults[block] > MOST_RETRIES) {
         megtrim_pass_on(number, info, context);
     } else if (faults[block]) {
@@ -405,8 +405,8 @@ static int megtrim_visit(struct dl_phdr_info* info, size_t bytes, void* reserved
     (void)bytes;
     for (int i = 0; i < info->dlpi_phnum; ++i) {
         const ElfW(Phdr)* each = info->dlpi_phdr + i;
-        uint64_t from = info->dlpi_addr + each->p_vaddr;
-        uint64_t size = (table->blocks - 1) * table->block_bytes;
+        uintptr_t from = info->dlpi_addr + each->p_vaddr;
+        uintptr_t size = (table->blocks - 1) * table->block_bytes;
         if (each->p_type != PT_LOAD) continue;
         ours |= (uintptr_t)table - from < each->p_memsz;
         *(int*)reserved |= from == table->code + distance && each->p_memsz >= size;
@@ -445,6 +445,13 @@ static void megtrim_begin(void) {
     sigaddset(&fault, SIGSEGV);
     __real_pthread_sigmask(SIG_UNBLOCK, &fault, NULL);
     if (record) megtrim_settle(reached, record);
+#if defined(__arm__)
+    sigdelset(&ours.sa_mask, MARKS), sigaddset(&fault, MARKS);
+    if (*reached) {
+        __real_sigaction(MARKS, &ours, &before_marks);
+        __real_pthread_sigmask(SIG_UNBLOCK, &fault, NULL);
+    }
+#endif
     if (setting && !eager) megtrim_settle(path, setting);
     if (eager && (wrong = megtrim_provide(found->blocks - 1, 1, NULL)))
         megtrim_miss(found->code, wrong), __builtin_trap();
@@ -470,7 +477,7 @@ static void (*const megtrim_first)(void) = megtrim_begin;
 // What the program itself does with the signal comes here (the linker's --wrap): its handler is
 // the next one, and no thread holds the signal back.
 static const sigset_t* megtrim_without(const sigset_t* set, sigset_t* copy) {
-    return set && table ? (*copy = *set, sigdelset(copy, SIGSEGV), copy) : set;
+    return set && table ? (*copy = *set, megtrim_let_through(copy), copy) : set;
 }
 
 #define WRAP(name) LOCAL int __wrap_##name(int how, const sigset_t* set, sigset_t* old) { \
@@ -479,9 +486,9 @@ WRAP(sigprocmask) WRAP(pthread_sigmask)
 LOCAL int __wrap_sigaction(int number, const struct sigaction* action, struct sigaction* old) {
     struct sigaction copy = action ? *action : before;
     if (action) megtrim_without(&action->sa_mask, &copy.sa_mask);
-    if (number != SIGSEGV || !table) return __real_sigaction(number, action ? &copy : NULL, old);
-    if (old) *old = before;
-    return before = copy, 0;
+    if (!IS_OURS(number) || !table) return __real_sigaction(number, action ? &copy : NULL, old);
+    if (old) *old = BEFORE(number);
+    return BEFORE(number) = copy, 0;
 }
 #define WRAP_SIGNAL(name, flags) LOCAL void (*__wrap_##name(int number, void (*handler)(int)))(int) { \
     struct sigaction action = {.sa_handler = handler, .sa_flags = (flags)}, old; \

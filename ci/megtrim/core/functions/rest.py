@@ -14,6 +14,7 @@ from importlib.resources import files as package_files
 from megtrim.libs.elf.layout import (
     AARCH64,
     ALLOCATED,
+    ARM,
     DAMAGE,
     EXECUTED,
     PROGBITS,
@@ -22,14 +23,14 @@ from megtrim.libs.elf.layout import (
     ElfLayout,
     PlacedSection,
 )
-from megtrim.libs.elf.objects import RELOCATIONS_WITH_ADDENDS, Object, members, open_object
+from megtrim.libs.elf.objects import INDEX_OF_UNWINDING, Object, members, open_object
 from megtrim.libs.elf.symbol_names import brief
 from megtrim.libs.elf.symbol_table import FunctionTable
 from megtrim.libs.util.errors import InputError, ProductFailure
 
 RUNTIME = "\n".join(
     (package_files("megtrim.core.functions") / name).read_text("utf-8")
-    for name in ("blake2b.c", "rest.c")
+    for name in ("blake2b.c", "rest_machines.c", "rest.c")
 )
 _NEXT_PAGE = "ALIGN(CONSTANT(MAXPAGESIZE)) + ((. - SIZEOF(.bss)) & (CONSTANT(MAXPAGESIZE) - 1))"
 """The tables begin in their page where the file's data ends: a linker need not fill it up."""
@@ -45,6 +46,15 @@ _SCRIPT = """SECTIONS {%s : { *(.eh_frame_hdr) }
   .megtrim_data ALIGN(CONSTANT(MAXPAGESIZE)) : { KEEP(*(.rdat.megtrim)) *(.rdat*) }
 } INSERT AFTER .bss;
 """
+_LOADERS_TABLE_ON_ARM = f"""
+  .rel.dyn {_NEXT_PAGE} : {{ *(.rel.dyn) }}
+  .ARM.exidx SIZEOF(.rel.dyn) ? ALIGN(8) : {_NEXT_PAGE}"""
+_SCRIPT_ON_ARM = """SECTIONS {%s : { *(.ARM.exidx* .gnu.linkonce.armexidx.*) }
+  .megtrim_rows : { KEEP(*(.megtrim_rows)) }
+  .megtrim_rest ALIGN(CONSTANT(MAXPAGESIZE)) : { *(.restextab.*) *(.rest .rest.*) }
+  .megtrim_data ALIGN(CONSTANT(MAXPAGESIZE)) : { KEEP(*(.rdat.megtrim)) *(.rdat*) }
+} INSERT AFTER .bss;
+"""
 _EXPORT = "VERSION { { global: megtrim_rest; }; }\n"
 ROOM_BYTES = 64
 """Before the deferred code, for what the unwind tables need beyond what they had."""
@@ -52,10 +62,14 @@ CODE = ".megtrim_rest"
 DATA = ".megtrim_data"
 ROWS = ".eh_frame_hdr"
 ENTRIES = ".eh_frame"
+INDEX = ".ARM.exidx"
+LATE_ROWS = ".megtrim_rows"
+"""On 32-bit Arm: rows of functions that stay, and room for those of the others."""
 _MARK = b".rest"
 _DATA_MARK = b".rdat"
 _TEXT = ".text"
-_EXCEPTIONS = ".gcc_except_table"
+_EXCEPTIONS = (".gcc_except_table", ".ARM.extab.text")
+"""Before the name of the function's section, without its ``.text``."""
 BLOCK_BYTES = 65_536
 IMPORTS = 256
 """Most names in other files that deferred data may refer to."""
@@ -63,7 +77,6 @@ _REPLACED = ("sigaction", "sigprocmask", "pthread_sigmask")
 _SIGNAL = ("signal", "bsd_signal", "ssignal", "sysv_signal", "__sysv_signal")
 """Names that the C library has for one function."""
 _OURS = "megtrim_rest"
-_SYMBOL = struct.Struct("<I20x")
 _NUMBER = struct.Struct("<I")
 _BY_TABLE = range(300, 314)
 _PAGE = 311
@@ -76,7 +89,8 @@ _ADD = 0x91000000
 _WEAK = 2
 _FUNCTION = 2
 _THREAD_LOCAL = 0x400
-IDENTITY = hashlib.sha256(f"{RUNTIME}{_SCRIPT}{_LOADERS_TABLE}{_EXPORT}".encode()).hexdigest()
+_LAYOUTS = f"{_SCRIPT}{_LOADERS_TABLE}{_SCRIPT_ON_ARM}{_LOADERS_TABLE_ON_ARM}"
+IDENTITY = hashlib.sha256(f"{RUNTIME}{_LAYOUTS}{_EXPORT}".encode()).hexdigest()
 """Of how a program gets at its rest."""
 HINT = "this linker cannot place functions as megtrim needs it: trim.level: function"
 
@@ -92,12 +106,16 @@ def sources(untrimmed_bytes: int) -> tuple[tuple[str, str], ...]:
     return (("megtrim_rest.c", f"{sizes}{RUNTIME}"),)
 
 
-def layout(*, by_lld: bool, shared: bool = False) -> str:
+def layout(machine: int, *, by_lld: bool, shared: bool = False) -> str:
     """Return the script for a linker. GNU ld does not move the loader's table, and takes no second
     version script: a shared object's own one may hide all names that it does not know.
     """
-    tables = _LOADERS_TABLE if by_lld else f"\n  .eh_frame_hdr {_NEXT_PAGE}"
-    return _SCRIPT % tables + (_EXPORT if by_lld and shared else "")
+    export = _EXPORT if by_lld and shared else ""
+    if machine == ARM:
+        tables = _LOADERS_TABLE_ON_ARM if by_lld else f"\n  {INDEX} {_NEXT_PAGE}"
+        return _SCRIPT_ON_ARM % tables + export
+    tables = _LOADERS_TABLE if by_lld else f"\n  {ROWS} {_NEXT_PAGE}"
+    return _SCRIPT % tables + export
 
 
 def flags(*, by_lld: bool, shared: bool) -> tuple[str, ...]:
@@ -208,12 +226,11 @@ def _rename(unit: Object, moved: Mapping[int, bytes]) -> Iterator[Edit]:
     symbols = unit.find_table(SYMBOL_TABLE)
     if texts is None:
         return
-    users = [
-        (unit.name_at(at), at in moved or _fills(each, moved))
-        for at, each in enumerate(unit.sections)
-    ]
+    ours = _follow(unit, moved)
+    users = [(unit.name_at(at), at in ours) for at in range(len(unit.sections))]
     if symbols and unit.symbol_names == texts:
-        users += [(name, False) for name, *_ in _SYMBOL.iter_unpack(unit.content(symbols))]
+        entry = struct.Struct(f"<I{unit.fields.symbol_bytes - _NUMBER.size}x")
+        users += [(name, False) for name, *_ in entry.iter_unpack(unit.content(symbols))]
     users.sort()
     content = unit.content(texts)
     for at, mark in sorted(moved.items()):
@@ -236,9 +253,9 @@ def _find_deferred(unit: Object, names: Collection[str]) -> set[int]:
     }
     own = {unit.sections[at].name.removeprefix(_TEXT) for at in moved}
     for at, section in enumerate(unit.sections):
-        if section.name.startswith(_EXCEPTIONS):
-            name = section.name.removeprefix(_EXCEPTIONS)
-            if name and name in own:
+        for before in _EXCEPTIONS:
+            name = section.name.removeprefix(before)
+            if name != section.name and name and name in own:
                 moved.add(at)
     return moved
 
@@ -258,8 +275,17 @@ def _is_code(section: PlacedSection) -> bool:
     return named and section.kind == PROGBITS and section.flags & (code | WRITTEN) == code
 
 
-def _fills(section: PlacedSection, moved: Container[int]) -> bool:
-    return section.kind == RELOCATIONS_WITH_ADDENDS and section.info in moved
+def _follow(unit: Object, moved: Collection[int]) -> set[int]:
+    """Return the sections whose names may change with those of ``moved``, which they may share: on
+    32-bit Arm, how to unwind is found by what a section belongs to, not by its name.
+    """
+    indices = {
+        at
+        for at, each in enumerate(unit.sections)
+        if each.kind == INDEX_OF_UNWINDING and each.link in moved
+    }
+    found = {*moved, *indices}
+    return found.union(*(unit.relocated.get(at, ()) for at in found))
 
 
 def prove(

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from operator import itemgetter
 from typing import ClassVar, NamedTuple, NoReturn
 
@@ -117,6 +117,8 @@ class _Words(NamedTuple):
     """Which field is the symbol's name, info, section, value and size."""
     segment_fields: tuple[int, ...]
     """Which field is which of a :class:`Segment`."""
+    sections_at: int
+    """Where the file's header says where those of its sections are."""
 
 
 _WIDTHS = {
@@ -127,6 +129,7 @@ _WIDTHS = {
         symbol=struct.Struct("<IIIBBH"),
         symbol_fields=(0, 3, 5, 1, 2),
         segment_fields=(0, 6, 1, 2, 3, 4, 5, 7),
+        sections_at=32,
     ),
     2: _Words(
         header=struct.Struct("<16xHHIQQQIHHHHHH"),
@@ -135,8 +138,14 @@ _WIDTHS = {
         symbol=struct.Struct("<IBBHQQ"),
         symbol_fields=(0, 1, 3, 4, 5),
         segment_fields=(0, 1, 2, 3, 4, 5, 6, 7),
+        sections_at=40,
     ),
 }
+
+
+def is_wide(data: bytes) -> bool:
+    """Return whether the words of an ELF file have 64 bits."""
+    return data[4:5] == bytes([_WIDE])
 
 
 class ElfHeader:
@@ -160,6 +169,12 @@ class ElfHeader:
             for each in words.segment.iter_unpack(entries)
         )
         self.segment_headers = (segments, segments + len(entries))
+        self.sections_at = words.sections_at
+
+    def pack_segment(self, segment: Segment) -> bytes:
+        """Return a segment's header, as this file has it."""
+        fields = dict(zip(self._words.segment_fields, segment, strict=True))
+        return self._words.segment.pack(*(fields[at] for at in range(len(fields))))
 
     def _part(self, start: int, size_bytes: int) -> bytes:
         if start + size_bytes > len(self._data):
@@ -205,6 +220,13 @@ class ElfLayout(ElfHeader):
     def header_at(self, number: int) -> int:
         at: int = self._table + number * self.section_header_bytes
         return at
+
+    def unpack_section(self, number: int) -> list[int]:
+        """Return the fields of a section's header, which :meth:`pack_section` puts together."""
+        return [*self._words.section.unpack_from(self._data, self.header_at(number))]
+
+    def pack_section(self, fields: Sequence[int]) -> bytes:
+        return self._words.section.pack(*fields)
 
     def find_table(self, kind: int) -> PlacedSection | None:
         """Return the first section of a kind: a valid file has one table of symbols of each."""

@@ -44,7 +44,7 @@ _ARRAYS = (14, 16)
 COLD = re.compile(r"(.+)\.cold(?:\.[0-9]+)?")
 """The rarely executed part of a function, which GCC places elsewhere."""
 _LINKERS_OWN = re.compile(
-    r"__(?:CortexA53843419_|AArch64\w*Thunk_|\w*_veneer|\w*_from_(?:arm|thumb)$)"
+    r"__(?:CortexA53843419_|AArch64\w*Thunk_|[\w@.]*_veneer|[\w@.]*_from_(?:arm|thumb)$)"
     r"|__(?:ARM|Thumb)[vV]\w*?Thunk_(?P<target>.+)"
 )
 """Code that linkers insert between a call and its function; it differs in each link."""

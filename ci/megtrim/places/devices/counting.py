@@ -46,7 +46,7 @@ class CountingEmulator(Value):
         return self._find().identity() | {"plugin": hashlib.sha256(_PLUGIN).hexdigest()}
 
     def _find(self) -> qemu.Qemu:
-        name = f"qemu-{self.spec.machine}"
+        name = f"qemu-{qemu.name_machine(self.spec.machine)}"
         emulator = find_counter(name, self.spec.processes)
         if emulator is None:
             msg = f"{name}, which takes plugins, is not on the path"

@@ -22,6 +22,10 @@ _SYSTEM_FILES = (
 )
 
 
+_NAMES = {"armv7l": "arm", "armv8l": "arm", "i686": "i386"}
+"""Of machines that qemu calls otherwise than ``uname -m``."""
+
+
 class Qemu(Local):
     kind = "qemu"
 
@@ -50,8 +54,13 @@ class Qemu(Local):
         return {"cpu": self._cpu, "emulator": self._version, **host}
 
 
+def name_machine(machine: str) -> str:
+    return _NAMES.get(machine, machine)
+
+
 def program(processes: ProcessRunner, machine: str = "aarch64") -> str | None:
-    names = (f"qemu-{machine}-static", f"qemu-{machine}")
+    name = name_machine(machine)
+    names = (f"qemu-{name}-static", f"qemu-{name}")
     return next((found for name in names if (found := processes.which(name))), None)
 
 
@@ -62,7 +71,8 @@ def find(spec: DeviceSpec, emulator: str | None = None) -> Qemu:
     cpu = spec.qemu_cpu
     emulator = emulator or program(processes, machine)
     if emulator is None:
-        msg = f"qemu-{machine} is not on the path, and this machine runs no {machine} programs"
+        name = name_machine(machine)
+        msg = f"qemu-{name} is not on the path, and this machine runs no {machine} programs"
         raise InputError(msg, hint=_HINT)
     # Some versions list their CPUs and still exit with 1.
     listing = processes.run(Command(argv=(emulator, "-cpu", "help"), timeout_s=60))

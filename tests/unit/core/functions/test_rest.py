@@ -10,6 +10,7 @@ from megtrim.libs.util.errors import InputError, ProductFailure
 from unit.core.functions.made_links import functions
 from unit.libs.elf.made_objects import (
     ALLOC,
+    ARM,
     DATA,
     EXECUTE,
     WRITE,
@@ -78,6 +79,21 @@ def test_which_sections_are_renamed(
     parts: list[Part], symbols: list[Named], names: tuple[str, ...], expected: list[str]
 ) -> None:
     assert renamed(parts, symbols, *names) == expected
+
+
+def test_what_unwinds_a_function_of_arm_goes_with_it() -> None:
+    """The index stays, though its name may end as that of the function's section."""
+    parts = [
+        Part(name=".ARM.extab.text.one", content=BODY, flags=ALLOC),
+        Part(name=".ARM.extab.text.two", content=BODY, flags=ALLOC),
+        Part(name=".text.one", content=BODY, relocations=((4, 28, "two", 0),)),
+        Part(name=".text.two", content=BODY),
+    ]
+    data = bytearray(object_file(parts, BOTH, machine=ARM))
+    for at, new in rest.edits(bytes(data), ["one"], None, (), source="a.o"):
+        data[at : at + len(new)] = new
+    names = [each.name for each in Object(bytes(data)).sections]
+    assert names[1:5] == [".restextab.text.one", ".ARM.extab.text.two", ".rest.one", ".text.two"]
 
 
 TEXT = part(".rodata.str1.1", flags=ALLOC | 0x30)

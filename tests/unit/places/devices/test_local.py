@@ -407,6 +407,14 @@ def test_what_no_phone_can_be_played_with_is_refused(
     assert failure.value.hint.startswith(hint)
 
 
+@pytest.mark.parametrize(
+    ("machine", "name"),
+    [("aarch64", "aarch64"), ("arm", "arm"), ("armv7l", "arm"), ("i686", "i386")],
+)
+def test_qemu_has_its_own_names_of_machines(machine: str, name: str) -> None:
+    assert qemu.name_machine(machine) == name
+
+
 def test_a_cpu_that_qemu_does_not_know_is_refused(tmp_path: Path) -> None:
     has_qemu(tmp_path)
     with pytest.raises(InputError, match="device rehearsal: this qemu does not know the CPU 'z80'"):

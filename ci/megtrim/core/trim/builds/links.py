@@ -327,7 +327,8 @@ def specify_deferring_link(program: RelinkedProgram, session: Session) -> LinkSp
     unfolded = folder.file(locate_unstripped(Link.UNFOLDED, program.target))
     names = read_dynamic_names(unfolded)
     elsewhere = names.imported | (names.exported if shared else frozenset())
-    own = {each.name for each in ElfLayout(read_linked(unfolded)).symbols()}
+    whole = ElfLayout(read_linked(unfolded))
+    own = {each.name for each in whole.symbols()}
     flags = (*shipped_flags(session), *rest.flags(by_lld=by_lld, shared=shared))
     return LinkSpec(
         target=program.target,
@@ -337,6 +338,6 @@ def specify_deferring_link(program: RelinkedProgram, session: Session) -> LinkSp
         sources=rest.sources(size_bytes),
         deferred=program.dropped,
         near=tuple(sorted(own - elsewhere)),
-        layout=rest.layout(by_lld=by_lld, shared=shared),
+        layout=rest.layout(whole.machine, by_lld=by_lld, shared=shared),
         unwind_tables=size_options.keeps_unwind_tables(program.target, session),
     )

@@ -37,7 +37,8 @@ EVERY_CALL = ("-Wl,-mllvm,-wholeprogramdevirt-skip=*",)
 simple functions return, so that these do not run. The last link leaves out their bodies, yet would
 call them: seen with an engine, which trapped."""
 
-_DEFERRING = ("aarch64", "x86_64")
+_DEFERRING = ("aarch64", "arm", "x86_64")
+"""How the names of such machines begin: 32-bit Arm has several."""
 _NOT_DEFERRING = {
     "lto": "level: deferred moves sections of objects, which it would not leave",
     "relocations": "level: deferred has a bit for most of them",
@@ -146,11 +147,9 @@ def inlines_at_link(session: Session) -> bool:
 
 def expect_usable(session: Session) -> None:
     loaded = session.request.loaded
-    machine = session.services.toolchain.machine
-    if loaded.config.trim.level == "deferred" and machine not in _DEFERRING:
+    if loaded.config.trim.level == "deferred":
         where = f"{loaded.path}:{loaded.line('trim', 'level')}"
-        msg = f"{where}: functions can be deferred on {' and '.join(_DEFERRING)}, not on {machine}"
-        raise InputError(msg, hint="use trim.level: function for this machine")
+        _expect_deferring(session.services.toolchain, where)
     for choice in _choices(session, switched_off(loaded.config.trim)):
         if choice.requested and choice.why_not:
             where = f"{loaded.path}:{loaded.line('trim', 'means', choice.means)}"
@@ -158,6 +157,19 @@ def expect_usable(session: Session) -> None:
             raise InputError(
                 msg, hint="leave it out; `optimize: size` uses every means that works here"
             )
+
+
+def _expect_deferring(toolchain: Toolchain, where: str) -> None:
+    machine = toolchain.machine
+    if not machine.startswith(_DEFERRING):
+        msg = f"{where}: functions can be deferred on aarch64, armv7l and x86_64, not on {machine}"
+        raise InputError(msg, hint="use trim.level: function for this machine")
+    if toolchain.kind == "ndk" and machine == "arm":
+        msg = (
+            f"{where}: functions cannot be deferred for {toolchain.abi}: only Linux is supported "
+            "on 32-bit Arm, not Android"
+        )
+        raise InputError(msg, hint="use trim.level: function for this ABI")
 
 
 def list_results(session: Session) -> tuple[SizeFlagResult, ...]:

@@ -1,3 +1,4 @@
+import re
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -104,9 +105,6 @@ def test_what_is_asked_for_and_impossible_is_refused(tmp_path: Path) -> None:
     off = ready(tmp_path, "trim: {means: {virtual_functions: false, lto: full}}\n", gcc)
     assert next(size_options.lines(off)) == "size       as the recipe makes it"
     size_options.expect_usable(ready(tmp_path, "trim: {optimize: size}\n", gcc))
-    deferred = ready(tmp_path, "trim:\n  level: deferred\n", replace(gcc, machine="armv7l"))
-    with pytest.raises(InputError, match=r":\d+: functions can be deferred on aarch64 and x86_64"):
-        size_options.expect_usable(deferred)
     why_not = {
         each.means: each.why_not
         for each in size_options.choose(
@@ -118,6 +116,30 @@ def test_what_is_asked_for_and_impossible_is_refused(tmp_path: Path) -> None:
     }
     assert why_not[SizeFlag.LTO].startswith("level: deferred moves sections")
     assert why_not[SizeFlag.RELOCATIONS].startswith("level: deferred has a bit")
+
+
+@pytest.mark.parametrize(
+    ("kind", "machine", "problem"),
+    [
+        ("host", "x86_64", ""),
+        ("recorded", "armv7l", ""),
+        ("clang-linux-armhf", "arm", ""),
+        ("ndk", "aarch64", ""),
+        ("host", "riscv64", r":\d+: functions can be deferred on aarch64, armv7l and x86_64, not"),
+        ("ndk", "arm", r":\d+: functions cannot be deferred for armeabi-v7a: only Linux is"),
+    ],
+)
+def test_where_functions_can_be_deferred(
+    kind: str, machine: str, problem: str, tmp_path: Path
+) -> None:
+    toolchain = replace(TOOLCHAIN, kind=kind, machine=machine, abi="armeabi-v7a")
+    asked = ready(tmp_path, "trim:\n  level: deferred\n", toolchain)
+    said = ""
+    try:
+        size_options.expect_usable(asked)
+    except InputError as error:
+        said = error.message
+    assert re.search(problem, said) if problem else not said
 
 
 def test_a_build_with_exceptions_keeps_its_tables(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ _PROJECT = re.compile(
 )
 _PLAIN = re.compile(r"[A-Za-z0-9_./+-]{1,500}")
 SOURCES_FILE = "sources.cmake"
+_TARGET = "--target="
 LISTS = "CMakeLists.txt"
 _TEXT = """\
 # Written by megtrim: compile options for sources outside of some folders, behind all others.
@@ -142,6 +143,11 @@ def _own(toolchain: Toolchain, link: tuple[str, ...]) -> list[str]:
     if toolchain.ranlib:
         lines.append(f'set(CMAKE_RANLIB "{toolchain.ranlib}")')
     lines += _archive_rules(toolchain.archive)
+    # The flags below are lost if someone sets CMAKE_C_FLAGS, such as to -mthumb.
+    for flag in toolchain.compile_flags:
+        if flag.startswith(_TARGET):
+            target = flag.removeprefix(_TARGET)
+            lines += [f'set(CMAKE_{each}_COMPILER_TARGET "{target}")' for each in ("C", "CXX")]
     lines += [
         f'set(CMAKE_EXE_LINKER_FLAGS_INIT "{link_flags}")',
         f'set(CMAKE_SHARED_LINKER_FLAGS_INIT "{link_flags}")',
