@@ -136,7 +136,12 @@ def trims_functions(config: Config) -> bool:
 
 def defers_functions(config: Config) -> bool:
     """Into a second file, the program's rest."""
-    return config.trim.level == "deferred"
+    return config.trim.level in ("deferred", "blocks")
+
+
+def splits_functions(config: Config) -> bool:
+    """Of a function that ran, blocks that did not are deferred as well."""
+    return config.trim.level == "blocks"
 
 
 def trims_plain_build(config: Config) -> bool:

@@ -205,7 +205,7 @@ class SwitchesConfig(ConfigSection):
 class TrimConfig(ConfigSection):
     """How far the engine is trimmed."""
 
-    level: Literal["region", "function", "deferred"] = "region"
+    level: Literal["region", "function", "deferred", "blocks"] = "region"
     """region: kernels that no scenario runs are not compiled. function: functions that no scenario
     ran are left out at link time as well, which makes the program much smaller, but also more
     brittle. deferred: these functions move into a second file, from which the program loads them

@@ -24,7 +24,7 @@ from megtrim.libs.elf.layout import (
 )
 from megtrim.libs.elf.objects import RELOCATIONS_WITH_ADDENDS, Object, members, open_object
 from megtrim.libs.elf.symbol_names import brief
-from megtrim.libs.elf.symbol_table import FunctionTable
+from megtrim.libs.elf.symbol_table import COLD, FunctionTable
 from megtrim.libs.util.errors import InputError, ProductFailure
 
 RUNTIME = "\n".join(
@@ -55,6 +55,8 @@ ENTRIES = ".eh_frame"
 _MARK = b".rest"
 _DATA_MARK = b".rdat"
 _TEXT = ".text"
+_SPLIT = ".text.split."
+"""What clang cut off a function by a list of its blocks."""
 _EXCEPTIONS = ".gcc_except_table"
 BLOCK_BYTES = 65_536
 IMPORTS = 256
@@ -234,6 +236,11 @@ def _find_deferred(unit: Object, names: Collection[str]) -> set[int]:
         for at, held in functions.items()
         if _is_code(unit.sections[at]) and all(name in names for name in held)
     }
+    moved |= {
+        at
+        for at, section in enumerate(unit.sections)
+        if section.name.startswith(_SPLIT) and _is_code(section)
+    }
     own = {unit.sections[at].name.removeprefix(_TEXT) for at in moved}
     for at, section in enumerate(unit.sections):
         if section.name.startswith(_EXCEPTIONS):
@@ -275,6 +282,7 @@ def prove(
     Raises ProductFailure.
     """
     held = {each.name for each in after.functions if each.address in place}
+    held = {name for name in held if not COLD.fullmatch(name)}
     new = {each for each in after.exported - before.exported if not each.startswith(_OURS)}
     still_there = () if held else deferred
     no_longer_called = () if after.registrations >= before.registrations else ("main",)

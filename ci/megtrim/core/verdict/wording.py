@@ -63,7 +63,7 @@ def list_trimmed(found: MeasuredSizes) -> tuple[tuple[str, VariantSize], ...]:
 
 def name_variant(variant: str, trim: TrimChoice) -> str:
     """Return what people call a variant: a deferred program is not one whose functions are gone."""
-    deferred = variant == Variant.REDUCED and trim.level == DEFERRED and not trim.quick
+    deferred = variant == Variant.REDUCED and trim.level in (DEFERRED, "blocks") and not trim.quick
     return DEFERRED if deferred else variant
 
 

@@ -2,22 +2,27 @@
 
 import fnmatch
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 
 from megtrim.core.build_spec import UNSTRIPPED, BuildSpec, Link, LinkSpec, StubForm, Variant
-from megtrim.core.chain.filenames import DROPPED_FILE, KEEP_SET_FILE
+from megtrim.core.chain.filenames import BLOCKS_FILE, DROPPED_FILE, KEEP_SET_FILE
 from megtrim.core.chain.graph import (
     FUNCTIONS,
     HEADER,
     LINKED,
     base_task,
     defers_functions,
+    functions_task,
+    splits_functions,
     trims_plain_build,
 )
 from megtrim.core.chain.result_store import StageFolder
 from megtrim.core.chain.session import Session, TaskResults, binary
+from megtrim.core.config.scenarios import Scenario, all_scenarios
 from megtrim.core.config.value_types import OF_APPLICATIONS
 from megtrim.core.functions import link_map, linker_script, rest
+from megtrim.core.functions.blocks import join, read_blocks
 from megtrim.core.functions.calls import Disassembly, parse_code
 from megtrim.core.functions.kept_functions import KeepPattern, keep_always
 from megtrim.core.functions.link_map import LinkMap
@@ -132,9 +137,33 @@ def shipped_inputs(session: Session) -> dict[str, str]:
     }
     if defers_functions(config):
         named["deferred"] = rest.IDENTITY
+    if splits_functions(config):
+        named |= _blocks_inputs(session)
     if config.trim.crash_ids:
         named["crash ids"] = "each stub"
     return named
+
+
+def _blocks_inputs(session: Session) -> dict[str, str]:
+    return {
+        f"blocks {scenario.id}": folder.files[BLOCKS_FILE]
+        for scenario, folder in _iter_records(session)
+    }
+
+
+def _iter_records(session: Session) -> Iterator[tuple[Scenario, StageFolder]]:
+    """Of a committed keep set there are none: its functions stay whole."""
+    for scenario in all_scenarios(session.request.config):
+        folder = session.results.done.get(functions_task(scenario))
+        if folder is not None and BLOCKS_FILE in folder.files:
+            yield scenario, folder
+
+
+def read_joined_blocks(target: str, session: Session) -> dict[str, tuple[int, ...]]:
+    """Return the blocks that any scenario ran, of the functions of a program that may be cut."""
+    identity = identities(session.results)[target]
+    lists = [read_blocks(folder.file(BLOCKS_FILE)) for _, folder in _iter_records(session)]
+    return join(each.blocks for each in lists if each.link_sha256 == identity)
 
 
 def exports_input(session: Session) -> dict[str, str]:
@@ -283,6 +312,15 @@ def specify_link(program: RelinkedProgram, session: Session) -> LinkSpec:
     )
 
 
+def _blocks_of(
+    program: RelinkedProgram, session: Session
+) -> tuple[tuple[str, tuple[int, ...]], ...]:
+    if not splits_functions(session.request.config):
+        return ()
+    found = read_joined_blocks(program.target, session)
+    return tuple((name, numbers) for name, numbers in found.items() if name in program.kept)
+
+
 def specify_deferring_link(program: RelinkedProgram, session: Session) -> LinkSpec:
     shared = bool(applications.users(program.target, session))
     by_lld = session.services.toolchain.kind in size_options.WITH_LLD
@@ -300,6 +338,7 @@ def specify_deferring_link(program: RelinkedProgram, session: Session) -> LinkSp
         hidden=find_hidden(program.target, session),
         sources=rest.sources(size_bytes),
         deferred=program.dropped,
+        blocks=_blocks_of(program, session),
         near=tuple(sorted(own - elsewhere)),
         layout=rest.layout(by_lld=by_lld, shared=shared),
         unwind_tables=size_options.keeps_unwind_tables(program.target, session),

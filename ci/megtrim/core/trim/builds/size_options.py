@@ -147,7 +147,7 @@ def inlines_at_link(session: Session) -> bool:
 def expect_usable(session: Session) -> None:
     loaded = session.request.loaded
     machine = session.services.toolchain.machine
-    if loaded.config.trim.level == "deferred" and machine not in _DEFERRING:
+    if loaded.config.trim.level in ("deferred", "blocks") and machine not in _DEFERRING:
         where = f"{loaded.path}:{loaded.line('trim', 'level')}"
         msg = f"{where}: functions are deferred on {' and '.join(_DEFERRING)}, not on {machine}"
         raise InputError(msg, hint="use trim.level: function for this machine")
@@ -206,7 +206,7 @@ def choose(
             (value, _explain_refusal(means, value, toolchain, off, alone=alone, whole=whole))
             for value in candidates
         ]
-        if trim.level == "deferred" and means in _NOT_DEFERRING:
+        if trim.level in ("deferred", "blocks") and means in _NOT_DEFERRING:
             refusals = [(value, _NOT_DEFERRING[means]) for value in candidates]
         value, why_not = next((refusal for refusal in refusals if not refusal[1]), refusals[-1])
         chosen.append(

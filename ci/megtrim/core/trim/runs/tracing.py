@@ -4,23 +4,35 @@ It needs programs and a device, and no configuration: the stage ``profile`` and 
 which has nothing but a bundle, share it.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from megtrim.core.build_spec import Link, Variant
 from megtrim.core.chain.filenames import TRACE_FILE
 from megtrim.core.functions import probes, qemu_log
+from megtrim.core.functions.blocks import find_blocks
 from megtrim.core.functions.observables import FunctionList, Observables, function_list
 from megtrim.core.keep.marks import RegionTraces
 from megtrim.core.keep.trace import Trace
 from megtrim.core.trim.runs import execution
 from megtrim.core.trim.runs.execution import RunResult, RunSpec
-from megtrim.libs.elf.symbol_table import read_table
+from megtrim.libs.elf.block_map import parse_block_map
+from megtrim.libs.elf.symbol_table import holding, parse_table, read_linked
 from megtrim.libs.programs.exit_status import ProgramRun, RunOutcome, ending, error_message
 from megtrim.libs.util.errors import InfrastructureFailure, ProductFailure
+from megtrim.libs.util.value import Value
 from megtrim.places.devices.device import Lease
 
 Note = Callable[[RunResult], None]
+
+
+class Recorded(Value):
+    functions: FunctionList
+    blocks: Mapping[str, tuple[int, ...]]
+    """Of functions of which a part ran; empty where none could be observed."""
+    run: ProgramRun
+
+
 EMULATED = "qemu"
 """Devices of this kind log what they translate."""
 
@@ -77,7 +89,7 @@ def ran(
     *,
     observables: Observables,
     speaks: bool,
-) -> tuple[FunctionList, ProgramRun]:
+) -> Recorded:
     """Return the list of functions that ran, and the run that was asked for.
 
     ``spec`` is of the link that :func:`link_for` names, with its symbols; ``observables`` are
@@ -88,8 +100,9 @@ def ran(
     logged = link_for(lease, shared=bool(spec.companions)) is Link.UNFOLDED
     record, variables = _LOGGED if logged else _PROBED
     wanted = replace(spec, recorded=record, environment={**spec.environment, **variables})
-    read = qemu_log.ran_in_log if logged else probes.parse_record
-    table = read_table(spec.holder)
+    data = read_linked(spec.holder)
+    table = parse_table(data, source=str(spec.holder))
+    mapped = parse_block_map(data, source=str(spec.holder)) if logged else ()
     hint = _OF_LIBRARY if spec.companions else _ON_PLAIN
     # A string copies long names, as users have them, by other functions than those that fit in it.
     found = [
@@ -101,14 +114,22 @@ def ran(
         complaints = (replace(wanted, without_model=True), unknown)
         found += [_run(scenario, complaint, lease, note) for complaint in complaints]
     names: set[str] = set()
+    addresses: set[int] = set()
     for each in found:
         if not each.recorded:
             lost = f"left no {wanted.recorded}, so its functions are not known"
             msg = f"{scenario}: {lease.name} {lost}"
             loads = f"does the program load {spec.holder.name}? Else " if spec.companions else ""
             raise InfrastructureFailure(msg, hint=f"{loads}run it again, or on another device")
-        names.update(read(each.recorded, table, source=f"{wanted.recorded} of {scenario}"))
-    return function_list(observables, names), found[0].run
+        source = f"{wanted.recorded} of {scenario}"
+        if logged:
+            addresses |= qemu_log.find_addresses(each.recorded, table, source=source)
+        else:
+            names.update(probes.parse_record(each.recorded, table, source=source))
+    functions = function_list(observables, names.union(holding(table, addresses)))
+    observed = find_blocks(mapped, table, addresses)
+    blocks = {name: observed[name] for name in functions.names if name in observed}
+    return Recorded(functions=functions, blocks=blocks, run=found[0].run)
 
 
 def _run_checked(

@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from megtrim.core.build_spec import Link, LinkSpec, Switch
-from megtrim.core.chain.filenames import CACHE_FILE, FUNCTIONS_FILE, KEEP_SET_FILE
+from megtrim.core.chain.filenames import BLOCKS_FILE, CACHE_FILE, FUNCTIONS_FILE, KEEP_SET_FILE
 from megtrim.core.chain.graph import (
     FUNCTIONS,
     HEADER,
@@ -26,6 +26,7 @@ from megtrim.core.config.scenarios import Scenario, all_scenarios
 from megtrim.core.evidence.binding import binding, deviceless
 from megtrim.core.evidence.evidence import LARGEST_LIST, DeviceResult, expect_fitting, find_brought
 from megtrim.core.functions import link_map, linker_script, probes
+from megtrim.core.functions.blocks import BlockList, dump_blocks
 from megtrim.core.functions.kept_functions import matching, without_chance
 from megtrim.core.functions.observables import (
     FunctionList,
@@ -213,11 +214,11 @@ def _record(scenario: Scenario, session: Session, folder: Path) -> RecordResult:
     name = applications.name_of(scenario, session.request)
     observed = read_observables(links.file(linking.observables(holder)))
 
-    def attempt(lease: Lease) -> tuple[FunctionList, float]:
+    def attempt(lease: Lease) -> tuple[tracing.Recorded, float]:
         label = tracing.link_for(lease, shared=holder != name)
         program = links.file(linking.locate_unstripped(label, name))
         spec = make_run_spec(scenario, session, program, cache=cache_of(scenario, session))
-        found, run = tracing.ran(
+        recorded = tracing.ran(
             scenario.id,
             spec,
             lease,
@@ -225,12 +226,15 @@ def _record(scenario: Scenario, session: Session, folder: Path) -> RecordResult:
             observables=observed,
             speaks=speaks(session.request),
         )
-        return found, run.wall_s
+        return recorded, recorded.run.wall_s
 
-    found, time_s = run_with_retries(
+    recorded, time_s = run_with_retries(
         session.services.device(scenario), attempt, say=session.services.console.say
     )
+    found = recorded.functions
     (folder / FUNCTIONS_FILE).write_text(dump_list(found), encoding="utf-8")
+    blocks = BlockList(link_sha256=found.link_sha256, blocks=recorded.blocks)
+    (folder / BLOCKS_FILE).write_text(dump_blocks(blocks), encoding="utf-8")
     return RecordResult(functions=len(found.names), time_s=time_s)
 
 

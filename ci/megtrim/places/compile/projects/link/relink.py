@@ -14,7 +14,7 @@ from megtrim.core.functions import link_map, linker_script, local_functions, res
 from megtrim.libs.util.errors import InfrastructureFailure, InputError
 from megtrim.libs.util.files import guard_write, write_atomically
 from megtrim.places.compile.projects.cmake import driver
-from megtrim.places.compile.projects.link import invocation
+from megtrim.places.compile.projects.link import invocation, splitting
 from megtrim.places.compile.projects.link.invocation import (
     ASK_TIMEOUT_S,
     LINK_TIMEOUT_S,
@@ -70,6 +70,8 @@ def make(spec: LinkSpec, command: LinkCommand, link_env: LinkEnvironment, folder
     if spec.unfolded:
         _expect_code(command, call, spec.target, link_env)
     argv = (*call.argv, *_last(spec, call, link_env))
+    if spec.blocks:
+        argv = splitting.split(argv, dict(spec.blocks), link_env)
     if spec.deferred:
         argv = _defer_sections(argv, call, spec, link_env)
     elif spec.emptied or not spec.unwind_tables:
