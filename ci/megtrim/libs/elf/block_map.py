@@ -95,14 +95,11 @@ class _Reader:
     def _read_block(self, end: int, *, has_calls: bool) -> Block:
         number = self._number()
         start = end + self._number()
-        if has_calls:
-            self._skip_numbers(self._number())
-        size_bytes = self._number()
+        # Each call's end is counted from that of the one before, and the size from the last.
+        calls = self._number() if has_calls else 0
+        size_bytes = sum(self._number() for _ in range(calls))
+        size_bytes += self._number()
         return Block(number=number, address=start, size_bytes=size_bytes, traits=self._number())
-
-    def _skip_numbers(self, count: int) -> None:
-        for _ in range(count):
-            self._number()
 
     def _byte(self) -> int:
         self._at += 1

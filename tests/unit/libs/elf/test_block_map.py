@@ -17,8 +17,10 @@ THREE = (
 )
 BODY = bytes((3, 0, 0, 20, 8, 7, 0, 0xAC, 0x02, 1, 2, 8, 4, 4))
 """Three blocks: number, distance from the end of the one before, size in 7 bits a byte, traits."""
-WITH_CALLS = bytes((3, 0, 0, 0, 20, 8, 7, 0, 2, 16, 4, 0xAC, 0x02, 1, 2, 8, 1, 4, 4, 4))
-"""The same with the ends of the calls in each, which follow their count."""
+WITH_CALLS = bytes((3, 0, 0, 0, 20, 8, 7, 0, 2, 16, 4, 0x98, 0x02, 1, 2, 8, 1, 4, 0, 4))
+"""The same with the calls in each: their count, and where each ends, from the one before. The size
+is what is behind the last.
+"""
 
 
 def linked(content: bytes, name: str = ".llvm_bb_addr_map") -> bytes:
