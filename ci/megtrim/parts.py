@@ -7,6 +7,7 @@ PARTS = Parts(
         "megengine": "engines.megengine.engine:MegEngine",
         "sample": "engines.sample:SampleEngine",
         "cmake": "engines.cmake:CMakeProject",
+        "ncnn": "engines.ncnn:Ncnn",
         "link": "engines.link:LinkProject",
     },
     program="engines.megengine.load_and_run.program",

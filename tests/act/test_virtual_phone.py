@@ -49,7 +49,7 @@ def test_the_phone_proves_the_build_and_the_evidence_bears_it(first: Chapter) ->
     (check,) = [each for each in verdict["checks"] if each["kind"] == "device"]
     assert check["subject"] == "tiny-mobile/default@phone"
     assert check["text"].startswith("rehearsed: outputs equal to the last bit")
-    assert "1 of 1 proven on devices" in first.body
+    assert "- ✅ pass: rehearsed: outputs equal to the last bit" in first.body
     (entry,) = content(first.run, "megtrim-evidence-phone-1", "evidence.json")["entries"]
     assert (entry["class"], entry["device"]["name"]) == ("phone", "rehearsed")
     assert entry["device"]["kind"] == "virtual-phone"

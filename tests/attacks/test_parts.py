@@ -212,9 +212,9 @@ def say_sizes(*names: str) -> bytes:
     return dump_sizes(Baseline(sizes={(name, "reduced"): 1 for name in names})).encode()
 
 
-OTHER_BUILD = f"{REST} is not the rest of {FIRST}: it is of another build"
+OTHER_BUILD = f"{REST} is not the companion file of {FIRST}: it is of another build"
 OTHER_BYTES = "holds other bytes than were linked"
-NO_REST = f"{REST} is not the rest of {FIRST}: it is no file of deferred functions"
+NO_REST = f"{REST} is not the companion file of {FIRST}: it is no file of deferred functions"
 NO_TWIN = f"{SYMBOLS} is not {FIRST} with its symbols: "
 
 
@@ -268,7 +268,7 @@ ATTEMPTS: dict[str, tuple[tuple[str, Change], ...]] = {
         (f"{LIBRARY_REST} is missing, and", remove(LIBRARY_REST)),
     ),
     "a_rest_without_its_program": (
-        (f"{REST} has no program that it is the rest of", remove(FIRST)),
+        (f"{REST} is a companion file without its program", remove(FIRST)),
     ),
     "a_table_that_was_changed": (
         (NO_REST, edit(FIRST, flip_in_table)),

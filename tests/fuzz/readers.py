@@ -36,6 +36,7 @@ from megtrim.core.verdict.model import parse_verdict, to_json
 from megtrim.engines.megengine.models.operators import parse_operator_json
 from megtrim.engines.megengine.models.reader import parse_model
 from megtrim.engines.megengine.regions.trace import parse_trace
+from megtrim.engines.ncnn import parse_param
 from megtrim.lab.evidence.bundle import parse_bundle
 from megtrim.lab.evidence.times import expect_of, parse_record
 from megtrim.libs.elf.block_map import parse_block_map
@@ -166,6 +167,7 @@ _CALLS = (
     b'{"role": "compiler", "cwd": "/s", "program": "/bin/cc", "arguments": ["@x", "-o", "p"],'
     b' "files": {"x": "a.o -Wl,-soname,p.1 \'b c.a\' @y", "y": "-T s.ld"}}\n'
 )
+_PARAM = b"7767517\n3 4\nInput d 0 1 d 0=4 1=5 2=3\nSplit s 1 2 d a b\nAdd c 2 1 a b o 0=0\n"
 
 READERS = (
     FileReader("npy", _arrays(), _npy),
@@ -175,6 +177,7 @@ READERS = (
         (*_files(_SAMPLE / "models", "*.sample", 65_536), *_files(_DATA / "models", "*.mge")),
         _raw(parse_model),
     ),
+    FileReader("ncnn model", (_PARAM,), _raw(parse_param)),
     FileReader("trace", _files(_DATA / "traces", "*.trace"), _raw(parse_trace)),
     FileReader(
         "counts",

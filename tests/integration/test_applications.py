@@ -116,7 +116,7 @@ def test_an_untraced_run_of_an_application_is_named(project: Project) -> None:
 
         assert same.rc == 0, same.stderr
         assert other.rc == 1
-        assert other.stdout.startswith(f"trap: it trapped: the function {function}")
+        assert other.stdout.startswith(f"trap: the function {function}")
         assert " is not kept" in other.stdout
     without = project.run("probe", *probe[:-1], "--", "--cpu")
     assert without.rc == 2

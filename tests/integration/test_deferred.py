@@ -83,7 +83,7 @@ def test_scenarios_run_without_the_rest_and_with_it(trimmed: Project) -> None:
     assert verdict["verdict"] == "pass"
     said = [check["text"] for check in verdict["checks"] if check["kind"] == "parity"]
     assert said
-    assert all(text.endswith("without its rest and with it") for text in said)
+    assert all(text.endswith("without its companion file and with it") for text in said)
     rest = trimmed.out / f"final/bin/load_and_run{REST_SUFFIX}"
     assert reduced["forms"]["rest"] == rest.stat().st_size
     assert {level["level"] for level in alone} == {"alone"}
@@ -152,7 +152,7 @@ def test_the_crash_of_a_missing_rest_is_looked_up(trimmed: Project, tmp_path: Pa
     text = _tombstone(program.read_bytes(), at)
     finding = look_up(parse_report(text.encode(), source="t"), made.programs)
 
-    assert finding.text == "it is deferred, and the rest could not be used"
+    assert finding.text == "it is deferred, and the companion file could not be used"
     here = {each.name for each in made.programs[0].table.at(at)}
     assert {each.linkage_name for each in finding.candidates} == here & {*made.programs[0].left_out}
     assert finding.candidates
@@ -163,7 +163,9 @@ def test_a_probe_runs_without_the_rest_and_with_it(trimmed: Project) -> None:
     model = str(trimmed.folder / f"engine/models/{OTHER}.sample")
     works = trimmed.expect("probe", model, "--", "--cpu", "--iter", "1").stdout
 
-    assert works.startswith("pass: it ran to its end with its rest; without, it trapped: the func")
+    assert works.startswith(
+        "pass: it ran to its end with its companion file; without, it trapped: the func"
+    )
 
 
 INSTALLS = """\

@@ -122,7 +122,7 @@ def test_a_board_runs_without_deferred_functions_and_with_them(make_project: Mak
     evidence = it.run(digest, "evidence")
 
     assert [row["text"].partition("), ")[2] for row in evidence["results"]] == [
-        "without its rest and with it"
+        "without its companion file and with it"
     ]
 
 
@@ -276,7 +276,7 @@ def test_a_function_trap_on_the_board_is_named(make_project: MakeProject) -> Non
     verdict = it.join("--evidence", "evidence")
 
     name = readable(planted.split('"')[1].partition(" ")[2])
-    function = f"it trapped: the function {name} is not kept, for the"
+    function = f"it trapped: the function {name} is not kept, because the"
     said = f"{function} keep set does not list it"
     assert builds(trimmed) == {"build/plain"}
     (scenario,) = verdict["scenarios"]

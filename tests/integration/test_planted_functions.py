@@ -273,7 +273,7 @@ def test_a_list_that_is_not_of_this_link_or_shrank_is_refused(
         "half of it": (shop.with_functions(names[::2]), GONE),
         "the first ten": (
             shop.with_functions(names[:10]),
-            "is not kept, for the committed keep set does not list it",
+            "is not kept, because the committed keep set does not list it",
         ),
         "misspelt": (shop.with_functions(tuple(f"{name}v" for name in names)), UNKNOWN),
     }

@@ -87,4 +87,4 @@ def test_the_wheel_trims_without_a_checkout(tmp_path: Path) -> None:
     assert said.endswith("installed, checked, ran the demo, and trimmed a model\n")
     assert said.count("verdict: pass") == 2
     assert "4 of 4 scenarios verified" in said
-    assert re.search(r"\n  deferred: .* in its rest, .* to download with it\.\n", said)
+    assert re.search(r"\n  deferred: .* in its companion file, .* to download both\.\n", said)

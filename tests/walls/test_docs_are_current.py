@@ -149,8 +149,9 @@ def test_broken_links_are_seen() -> None:
 ENGLISH = (ROOT / "README.md").read_text(encoding="utf-8")
 CHINESE = (ROOT / "README.zh-CN.md").read_text(encoding="utf-8")
 NOTE = (
-    "以下页面均为英文。[目录](docs/index.zh-CN.md)和"
-    "[为自己的模型裁剪 MegEngine](docs/how-to/trim-megengine.zh-CN.md) 有中文版。\n\n"
+    "[目录](docs/index.zh-CN.md)和"
+    "[为自己的模型裁剪 MegEngine](docs/how-to/trim-megengine.zh-CN.md) 有中文版。"
+    "其余页面均为英文。\n\n"
 )
 """What only a reader of Chinese must know: which of the pages that follow are in English."""
 TRANSLATED = sorted((ROOT / "docs").rglob("*.zh-CN.md"))
@@ -198,8 +199,12 @@ def list_parts(page: str) -> list[tuple[str, ...]]:
         shape = kind[0].strip() if kind else "text"
         if shape == "|":
             shape += str(line.count("|"))
-        # But those between the two pages.
-        links = [e for e in _TARGET.findall(line) if not re.fullmatch(r"README.*\.md", e)]
+        # But those between the two pages; a page that is in Chinese, too, is the same one.
+        links = [
+            link.replace(".zh-CN.md", ".md")
+            for link in _TARGET.findall(line)
+            if not re.fullmatch(r"README.*\.md", link)
+        ]
         names = Counter([*_NAME.findall(line), *links])
         parts.append((shape, *sorted(f"{name} {count}" for name, count in names.items())))
     return parts

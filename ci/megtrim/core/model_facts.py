@@ -36,13 +36,13 @@ class ModelFacts(Value):
     """0 if the format has none."""
     graph_sha256: str = ""
     """Of the file without the values of its weights; empty if it does not show where they are."""
-    parameters: Parameters
+    parameters: Parameters | None
+    """None: the file does not hold them."""
 
 
 def describe(facts: ModelFacts, *, sha256: str) -> str:
     """Return the lines that ``megtrim model show`` prints; ``sha256`` is the file's."""
     version = f", written by engine {facts.engine_version}" if facts.engine_version else ""
-    parameters = facts.parameters
     rows = [
         ("format", f"{facts.format}{version}"),
         ("sha256", sha256),
@@ -51,7 +51,7 @@ def describe(facts: ModelFacts, *, sha256: str) -> str:
     rows += [("input", describe_variable(variable)) for variable in facts.inputs]
     rows += [("output", describe_variable(variable)) for variable in facts.outputs]
     rows += [
-        ("parameters", f"{parameters.tensors} tensors, {parameters.size_bytes:,} bytes"),
+        ("parameters", _describe_parameters(facts.parameters)),
         ("data types", ", ".join(facts.dtypes) or "none"),
         ("elementwise", ", ".join(facts.elemwise_modes) or "none"),
     ]
@@ -59,6 +59,12 @@ def describe(facts: ModelFacts, *, sha256: str) -> str:
     rows += [("unknown operator", f"{name} x {count}") for name, count in facts.unknown_operators]
     width = max(len(title) for title, _ in rows)
     return "\n".join(f"{title:<{width}}  {text}" for title, text in rows)
+
+
+def _describe_parameters(found: Parameters | None) -> str:
+    if found is None:
+        return "in another file"
+    return f"{found.tensors} tensors, {found.size_bytes:,} bytes"
 
 
 def describe_variable(variable: Variable) -> str:

@@ -18,31 +18,44 @@ from megtrim.core.build_spec import (
 )
 from megtrim.core.config.model import EngineConfig
 from megtrim.core.keep.marks import RegionMarks
-from megtrim.core.keep.operators import OperatorNeeds
+from megtrim.core.keep.operators import OperatorCode, OperatorNeeds
 from megtrim.core.model_facts import ModelFacts, UnknownFormat
 from megtrim.core.parts import find_parts, load
 from megtrim.libs.programs.application_arguments import Places
 from megtrim.libs.programs.arrays import Tensor
 from megtrim.libs.util.errors import InputError
+from megtrim.libs.util.input_files import open_plain_file
 from megtrim.libs.util.process import ProcessRunner
 from megtrim.places.compile.projects.checkout import Checkout
+
+_HEAD_BYTES = 64
 
 
 class ModelReader(Protocol):
     """Reads model files, without a tree. Each raises InputError for a damaged one."""
+
+    def is_own(self, head: bytes) -> bool:
+        """Tell by the first bytes of a file whether no other reader can read it."""
 
     def read_model(self, path: Path, *, shown: str = "") -> ModelFacts:
         """Raises UnknownFormat for what only the engine can read."""
 
     def read_whole(self, path: Path, *, source: str) -> None:
         """Refuse an empty or a truncated model; unknown formats pass."""
+        self.read_model(path, shown=source)
 
-    def read_is_flatbuffers(self, path: Path) -> bool: ...
+    def read_is_flatbuffers(self, path: Path) -> bool:
+        del path
+        return False
 
     def digest_model_graph(self, path: Path, sha256: str) -> str | None:
         """Without values of weights; None: only the engine can read it."""
 
-    def load_operator_json(self, path: Path, *, shown: str) -> object: ...
+    def load_operator_json(self, path: Path, *, shown: str) -> object:
+        msg = (
+            f"{shown}: found {path.name}, expected no operator JSON: the model names its operators"
+        )
+        raise InputError(msg, hint="leave strip_info out")
 
     def gather_needs(
         self, models: Iterable[tuple[str, Path, Sequence[Path]]], *, folder: Path
@@ -91,9 +104,15 @@ class Project(Protocol):
     """What ``engine.source`` names."""
     clone: str = ""
     """Command that gets a tree; empty: it comes with megtrim."""
+    archive: str = ""
+    """File of the library that programs of a team link to run its models."""
     model_format: str = ""
     """The word that the formats of its models begin with."""
     models: ModelReader | None = None
+    operator_code: OperatorCode | None = None
+    """None: what an operator of its models costs is not known."""
+    built_by: str = ""
+    """cmake or link: what builds any project of this kind, whose code has no marks."""
     marks: RegionMarks | None = None
     """None: its code is not marked with regions."""
 
@@ -190,16 +209,25 @@ def find_embedded() -> Path:
     return found
 
 
-def read_any_model(path: Path) -> ModelFacts:
+def read_any_model(path: Path, *, shown: str = "") -> ModelFacts:
     """Ask each kind's reader in turn. Raises UnknownFormat where none can read it."""
-    unknown: UnknownFormat | None = None
-    for reader in dict.fromkeys(kind.models for kind in find_kinds().values()):
+    kinds = find_kinds().values()
+    readers = dict.fromkeys(kind.models for kind in kinds if kind.models is not None)
+    if not readers:
+        msg = f"{path} cannot be read: no engine of this copy has models"
+        raise UnknownFormat(msg)
+    with open_plain_file(path, expected="a model", shown=shown) as stream:
+        head = stream.read(_HEAD_BYTES)
+    owner = next((reader for reader in readers if reader.is_own(head)), None)
+    if owner is not None:
+        return owner.read_model(path, shown=shown)
+    unknown: list[UnknownFormat] = []
+    for reader in readers:
         try:
-            if reader is not None:
-                return reader.read_model(path)
+            return reader.read_model(path, shown=shown)
         except UnknownFormat as error:
-            unknown = unknown or error
-    raise unknown or UnknownFormat(f"{path} cannot be read: no engine of this copy has models")
+            unknown.append(error)
+    raise unknown[0]
 
 
 def find_library(

@@ -11,29 +11,36 @@ from megtrim.core.build_spec import (
     Toolchain,
     Variant,
 )
+from megtrim.core.config.kinds import CMAKE
 from megtrim.core.config.model import ARCHIVE_SUFFIX, SHARED_SUFFIX, EngineConfig
 from megtrim.core.project import Project
 from megtrim.libs.util.errors import InputError
 from megtrim.libs.util.process import ProcessRunner
 from megtrim.places.compile.projects import checkout as checkouts
 
-KIND = "cmake"
 GENERATION = 20220507
 _SUFFIXES = {Linkage.SHARED: SHARED_SUFFIX, Linkage.STATIC: ARCHIVE_SUFFIX}
 _SECTIONS = ("-ffunction-sections", "-fdata-sections")
 _LISTS = "CMakeLists.txt"
-_INCLUDE = "include"
+_OLD_PROJECTS = (("CMAKE_POLICY_VERSION_MINIMUM", "3.5"),)
+"""CMake 4 refuses a project that asks for less, unless it is told to treat it so."""
 _BESIDE_ITSELF = (("CMAKE_BUILD_WITH_INSTALL_RPATH", "ON"), ("CMAKE_INSTALL_RPATH", "$ORIGIN"))
 """A program of the project finds its library next to itself, not where the plain one was built."""
 
 
 class CMakeProject(Project):
+    kind = CMAKE
     title = "a CMake project"
     tree = "the folder of a CMake project"
+    built_by = CMAKE
+    listed = _LISTS
+    """A file by which its folder is known."""
+    headers = "include"
+    """Where its headers usually are."""
 
     def __init__(self, source: Path, processes: ProcessRunner, without: Path | None = None) -> None:
         self.checkout = checkouts.take(source, processes, without=without)
-        self._asked = EngineConfig(kind=KIND)
+        self._asked = EngineConfig(kind=self.kind)
 
     def choose(self, asked: EngineConfig) -> None:
         """Take target and folders from a configuration. Raises InputError for wrong folders."""
@@ -47,12 +54,12 @@ class CMakeProject(Project):
                 raise InputError(msg, hint="name a folder in engine.source that holds headers")
         self._asked = asked
 
-    @staticmethod
-    def is_checkout(folder: Path) -> bool:
-        return (folder / _LISTS).is_file()
+    @classmethod
+    def is_checkout(cls, folder: Path) -> bool:
+        return (folder / cls.listed).is_file()
 
     def identity(self) -> EngineIdentity:
-        return self.checkout.identity(KIND, GENERATION)
+        return self.checkout.identity(self.kind, GENERATION)
 
     def make_spec(
         self,
@@ -69,7 +76,7 @@ class CMakeProject(Project):
             variant=variant,
             targets=targets,
             folder=(self._asked.folder or Path()).as_posix(),
-            options=(("CMAKE_BUILD_TYPE", "Release"), *beside),
+            options=(("CMAKE_BUILD_TYPE", "Release"), *_OLD_PROJECTS, *beside),
             compile_flags=_SECTIONS,
             own_link_flags=("-Wl,--gc-sections",),
         )
@@ -82,7 +89,7 @@ class CMakeProject(Project):
             hint = f"name it by its file: engine.target: lib{target}{_SUFFIXES[linkage]}"
             raise InputError(msg, hint=hint)
         include = tuple(folder.as_posix() for folder in self._asked.include)
-        usual = _INCLUDE if self._has_folder(_INCLUDE) else ""
+        usual = self.headers if self._has_folder(self.headers) else ""
         return EngineLibrary(
             linkage=linkage,
             file=target,

@@ -11,7 +11,8 @@ from megtrim.core.build_spec import (
     Toolchain,
     Variant,
 )
-from megtrim.core.config.model import LINK, EngineConfig, is_shared_object
+from megtrim.core.config.kinds import LINK
+from megtrim.core.config.model import EngineConfig, is_shared_object
 from megtrim.core.project import Project
 from megtrim.engines.cmake import GENERATION
 from megtrim.libs.util.errors import InputError
@@ -25,6 +26,7 @@ _BESIDE_ITSELF = ("-Wl,-rpath,$ORIGIN",)
 class LinkProject(Project):
     title = "a project"
     tree = "the folder of the project"
+    built_by = LINK
 
     def __init__(self, source: Path, processes: ProcessRunner, without: Path | None = None) -> None:
         self.checkout = checkouts.take(source, processes, without=without)

@@ -15,11 +15,13 @@ from megtrim.core.build_spec import (
     Toolchain,
     Variant,
 )
+from megtrim.core.keep.operators import OperatorCode
 from megtrim.core.project import ModelReader, Project
 from megtrim.engines.megengine.load_and_run import dialects
 from megtrim.engines.megengine.load_and_run.dialects import Dialect
 from megtrim.engines.megengine.load_and_run.program import LoadAndRun
 from megtrim.engines.megengine.models import reader
+from megtrim.engines.megengine.models.operators import OPERATOR_CODE
 from megtrim.engines.megengine.options import OWN_OPTIONS, forced_off
 from megtrim.engines.megengine.regions.header import CONTRACT
 from megtrim.engines.megengine.regions.midout import Midout
@@ -49,6 +51,7 @@ class SampleEngine(Project):
     title = "the sample engine"
     model_format = "sample"
     models: ModelReader | None = reader
+    operator_code: OperatorCode | None = OPERATOR_CODE
     own_options: Mapping[str, str] = OWN_OPTIONS
     kept: tuple[str, ...] = ("sample::fail", "sample::log_line")
     kernels: tuple[str, ...] = ("src/kernels",)

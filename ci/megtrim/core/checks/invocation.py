@@ -180,26 +180,26 @@ _SUGGESTIONS: Mapping[ScenarioKind, str] = {
 
 def suggest_accepting(invocation: Invocation) -> str:
     return (
-        f"trace it again and accept that with `{invocation.accept()}`, "
-        f"then commit `{invocation.keep_set}`; the trace-refresh workflow proposes the same"
+        f"run `{invocation.accept()}` "
+        f"and commit `{invocation.keep_set}`; the workflow megtrim refresh proposes the same"
     )
 
 
 def suggest_for_scenario(kind: ScenarioKind, invocation: Invocation) -> str:
     if kind is CheckKind.TRAP and invocation.committed:
-        return f"if it is meant to run these, {suggest_accepting(invocation)}"
+        return f"if that is intended, {suggest_accepting(invocation)}"
     if kind is CheckKind.TRACE and invocation.committed:
         return suggest_for_keep_set(invocation)
     return _SUGGESTIONS[kind]
 
 
 def suggest_for_probe(invocation: Invocation) -> str:
-    add = f"if people may run it so, add it to {invocation.config} as a scenario"
-    return f"{add} and {suggest_accepting(invocation)}"
+    add = f"if users may run it like this, add it to {invocation.config} as a scenario"
+    return f"{add}, {suggest_accepting(invocation)}"
 
 
 def suggest_for_keep_set(invocation: Invocation) -> str:
-    return f"if the change is meant, {suggest_accepting(invocation)}"
+    return f"if the change is intended, {suggest_accepting(invocation)}"
 
 
 def suggest_for_other_link(invocation: Invocation) -> str:
@@ -270,7 +270,7 @@ def suggest_after(worst: "Check", invocation: Invocation) -> str:
         return f"see what its bytes are for: {invocation.price()}"
     stale = invocation.committed and worst.kind in _OF_KEEP_SET
     if stale or "--accept" in worst.hint:
-        return f"if the change is meant, accept it: {invocation.accept()}"
+        return f"if the change is intended, accept it: {invocation.accept()}"
     return f"mend that, and trim again: {invocation.again('trim')}"
 
 

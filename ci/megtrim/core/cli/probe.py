@@ -123,10 +123,10 @@ def probe(
     if defers_functions(session.request.config):
         whole = _run(replace(trimmed, with_rest=True), session.services)
         if ending(whole.run) is RunOutcome.PASSED:
-            text = f"it ran to its end with its rest; without, {found.text}"
+            text = f"it ran to its end with its companion file; without, {found.text}"
             found = replace(found, status=ScenarioStatus.PASS, text=text)
         else:
-            text = f"{found.text}; with its rest, {describe_with_rest(whole.run)}"
+            text = f"{found.text}; with its companion file, {describe_with_rest(whole.run)}"
             found = replace(found, text=text)
     show(_render_outcome(wanted, found, again, as_json=options.as_json, what=what))
     return EXIT_PASS if found.status is ScenarioStatus.PASS else ProductFailure.exit_code
@@ -313,7 +313,7 @@ def _render_outcome(
         lacking = {"missing regions": missing, "missing operators": operators}
         return json.dumps(facts | {"text": text} | lacking, indent=1)
     lines = [
-        f"{status}: {text}",
+        f"{status}: {text.removeprefix('it trapped: ')}",
         f"  {what:<11}{wanted.model}",
         f"  arguments  {' '.join(wanted.arguments)}",
         *(f"  operator   {operator}" for operator in operators),

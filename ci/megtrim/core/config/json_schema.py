@@ -2,13 +2,14 @@
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from megtrim.core.build_spec import LOWEST_API, MINIMUM_SIZE, Variant
 from megtrim.core.config.device import KINDS_OF_KEY, PATH_KEYS
+from megtrim.core.config.kinds import CMAKE, LINK, find_facts, has_models, list_built_by
 from megtrim.core.config.limits import Budget
-from megtrim.core.config.model import CMAKE, LINK, Config
+from megtrim.core.config.model import Config
 from megtrim.core.config.references import (
     COMPILED,
     FUNCTION_KEYS,
@@ -17,7 +18,7 @@ from megtrim.core.config.references import (
     OF_TRIMMED,
     PARTS,
 )
-from megtrim.core.config.run_checks import KIND_OF_KEY, OWN_ARGUMENTS
+from megtrim.core.config.run_checks import BUILDER_OF_KEY, OWN_ARGUMENTS
 from megtrim.core.config.value_types import Limit, Requirement
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
@@ -49,12 +50,13 @@ def make_item_schema(section: str) -> Schema:
 
 def make_json_schema() -> Schema:
     schema = Config.model_json_schema(by_alias=True)
+    rules = _make_rules()
     for name, section in (("Config", schema), *schema["$defs"].items()):
         if "properties" in section:
             _allow_empty(section)
             _close_mappings(section)
-        if rules := list(_RULES.get(name, ())):
-            section["allOf"] = rules
+        if name in rules:
+            section["allOf"] = list(rules[name])
     return schema
 
 
@@ -120,10 +122,11 @@ def _toolchain_rules() -> Iterator[Schema]:
 
 
 def _engine_rules() -> Iterator[Schema]:
-    yield _if(_is("kind", CMAKE, LINK), {"allOf": [_has("source"), _has("target")]})
+    projects = list_built_by(CMAKE, LINK)
+    yield _if(_is("kind", *projects), {"allOf": [_has("source"), _has("target")]})
     yield _if(_is("kind", LINK), _has("build"))
-    for key, kind in KIND_OF_KEY.items():
-        yield _if({"required": [key]}, _is("kind", kind))
+    for key, builder in BUILDER_OF_KEY.items():
+        yield _if({"required": [key]}, _is("kind", *list_built_by(builder)))
 
 
 _PROJECT_TRIM: Schema = {
@@ -183,29 +186,38 @@ def _budget_rules() -> Iterator[Schema]:
         yield _if(_has(key), {**whole, "not": {"anyOf": others}})
 
 
-_RULES: Mapping[str, tuple[Schema, ...]] = {
-    "Config": (
-        {"anyOf": [_has("models"), _has("scenarios")]},
-        _if(
-            {"properties": {"engine": _is("kind", CMAKE, LINK)}, "required": ["engine"]},
-            {"properties": {"trim": _PROJECT_TRIM, "models": {"type": "null"}}},
-        ),
-        _unique("artifacts"),
-        _if(_has("toolchains"), {"not": {"anyOf": [_has(key) for key in OF_ONE]}}),
-        {"properties": {"artifacts": {"items": {"not": {"type": "string", "pattern": r"\.a$"}}}}},
-    ),
-    "Application": tuple(_if(_has(key), _has("source")) for key in ("library", "cmake")),
-    "Budget": tuple(_budget_rules()),
-    "CommandConfig": (_unique("classes"),),
-    "EngineConfig": tuple(_engine_rules()),
-    "DeviceConfig": tuple(_device_rules()),
-    "NamedToolchain": tuple(_toolchain_rules()),
-    "PerfConfig": (_unique("experiments", "recipes", "scenarios", "classes"),),
-    "PerfHistoryConfig": ({"not": {"required": ["folder", "branch"]}},),
-    "ScenarioConfig": tuple(_scenario_rules()),
-    "ToolchainConfig": tuple(_toolchain_rules()),
-    "TrimConfig": tuple(_trim_rules()),
-}
+def _config_rules() -> Iterator[Schema]:
+    yield {"anyOf": [_has("models"), _has("scenarios")]}
+    projects = list_built_by(CMAKE, LINK)
+    without_models = [kind for kind in find_facts() if not has_models(kind)]
+    for kinds, keys in (
+        (projects, {"trim": _PROJECT_TRIM}),
+        (without_models, {"models": {"type": "null"}}),
+    ):
+        of_kind = {"properties": {"engine": _is("kind", *kinds)}, "required": ["engine"]}
+        yield _if(of_kind, {"properties": keys})
+    yield _unique("artifacts")
+    yield _if(_has("toolchains"), {"not": {"anyOf": [_has(key) for key in OF_ONE]}})
+    yield {"properties": {"artifacts": {"items": {"not": {"type": "string", "pattern": r"\.a$"}}}}}
+
+
+def _make_rules() -> Mapping[str, Iterable[Schema]]:
+    return {
+        "Config": _config_rules(),
+        "Application": [_if(_has(key), _has("source")) for key in ("library", "cmake")],
+        "Budget": _budget_rules(),
+        "CommandConfig": [_unique("classes")],
+        "EngineConfig": _engine_rules(),
+        "DeviceConfig": _device_rules(),
+        "NamedToolchain": _toolchain_rules(),
+        "PerfConfig": [_unique("experiments", "recipes", "scenarios", "classes")],
+        "PerfHistoryConfig": [{"not": {"required": ["folder", "branch"]}}],
+        "ScenarioConfig": _scenario_rules(),
+        "ToolchainConfig": _toolchain_rules(),
+        "TrimConfig": _trim_rules(),
+    }
+
+
 FILES: Mapping[str, Callable[[], Schema]] = {
     "megtrim.yaml": make_json_schema,
     "model": lambda: make_item_schema("ModelConfig"),

@@ -1,12 +1,13 @@
 """The kinds of engine and toolchain that megtrim.yaml can name."""
 
-from typing import Annotated, Any, Literal
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal, Protocol
 
 from pydantic import BeforeValidator, Field
 from pydantic_core import PydanticCustomError
 
 from megtrim.core.config.value_types import NO_CHOICE
-from megtrim.core.parts import find_parts
+from megtrim.core.parts import find_parts, load
 
 ToolchainKind = Literal[
     "auto",
@@ -16,6 +17,39 @@ ToolchainKind = Literal[
     "ndk",
     "host",
 ]
+
+
+CMAKE = "cmake"
+LINK = "link"
+
+
+class KindFacts(Protocol):
+    """What a kind of engine says of itself, as a class: ``Project`` in full."""
+
+    built_by: str
+    models: object | None
+
+
+def find_facts() -> Mapping[str, KindFacts]:
+    return {kind: load(place, "its kind") for kind, place in find_parts().engines.items()}
+
+
+def find_builder(kind: object) -> str:
+    """Return what builds any project of a kind; empty for engines that are known by name."""
+    place = find_parts().engines.get(kind, "") if isinstance(kind, str) else ""
+    if not place:
+        return ""
+    facts: KindFacts = load(place, f"engines of kind {kind}")
+    return facts.built_by
+
+
+def list_built_by(*builders: str) -> tuple[str, ...]:
+    return tuple(kind for kind, facts in find_facts().items() if facts.built_by in builders)
+
+
+def has_models(kind: str) -> bool:
+    facts: KindFacts = load(find_parts().engines.get(kind, ""), f"engines of kind {kind}")
+    return facts.models is not None
 
 
 def _read_engine_kind(value: object) -> object:

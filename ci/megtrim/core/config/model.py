@@ -15,7 +15,7 @@ from pydantic import Field, StrictBool, model_validator
 from megtrim.core.build_spec import MINIMUM_SIZE, Linkage, Relocations, Switch
 from megtrim.core.config.commands import CommandConfig
 from megtrim.core.config.device import DeviceConfig, HostedRunner
-from megtrim.core.config.kinds import EngineKind, ToolchainKind
+from megtrim.core.config.kinds import EngineKind, ToolchainKind, find_builder, has_models
 from megtrim.core.config.limits import Budget, Waiver
 from megtrim.core.config.performance import MemoryConfig, PerfConfig, WorkConfig
 from megtrim.core.config.value_types import (
@@ -110,8 +110,6 @@ def switched_on(trim: TrimConfig) -> tuple[Switch, ...]:
 
 
 DAY_S = 86_400.0
-CMAKE = "cmake"
-LINK = "link"
 SHARED_SUFFIX = ".so"
 ARCHIVE_SUFFIX = ".a"
 DEFAULT_LEVEL_OF_CMAKE = "deferred"
@@ -130,20 +128,20 @@ class EngineConfig(ConfigSection):
 
     kind: EngineKind
     """megengine: a checkout of MegEngine. sample: the small engine that comes with megtrim.
-    cmake: any CMake project, which is built by Ninja. link: any project that its own commands
-    build; how they link is recorded."""
+    cmake: any CMake project, which is built by Ninja. ncnn: the same, with models (.param). link:
+    any project that its own commands build; how they link is recorded."""
     source: FilePath | None = None
     """Folder of the source; the sample engine brings its own."""
     target: Name = DEFAULT_TARGET
-    """Program that is built, trimmed, and run. Needed for cmake and link: a program, or a library
-    by its file's name, such as libzstd.so or libzstd.a, which `applications` use; for link by the
-    name that programs load it by, such as libz.so.1."""
+    """Program that is built, trimmed, and run. Needed for cmake, ncnn, link: a program, or a
+    library by its file's name, such as libzstd.so or libzstd.a, which `applications` use; for link
+    by the name that programs load it by, such as libz.so.1."""
     cmake: dict[OptionName, OptionValue] = Field(default={})
     """Further CMake options: NAME: value; true and false become ON and OFF."""
     folder: FilePath | None = None
-    """cmake: folder of its CMakeLists.txt in source, such as build/cmake; left out: source."""
+    """cmake, ncnn: folder of its CMakeLists.txt in source, such as build/cmake. Default: source."""
     include: Annotated[FilePaths, Field(min_length=1)] = ()
-    """cmake: folders in source with the headers that applications include; left out: include,
+    """cmake, ncnn: folders in source with the headers that applications include; left out: include,
     if there is such a folder, or else source."""
     build: Annotated[tuple[BuildCommand, ...], Field(min_length=1)] = ()
     """link: the commands that build it, each a list of words, such as [[./configure], [make, -j4]].
@@ -153,8 +151,12 @@ class EngineConfig(ConfigSection):
 
     @property
     def is_project(self) -> bool:
-        """Whether it is a team's own project, which has neither models nor marked kernels."""
-        return self.kind in (CMAKE, LINK)
+        """Whether it is any project that builds so: its kernels have no marks."""
+        return find_builder(self.kind) != ""
+
+    @property
+    def has_models(self) -> bool:
+        return has_models(self.kind)
 
 
 class ToolchainConfig(ConfigSection):

@@ -1,7 +1,7 @@
-"""The short megtrim.yaml that ``megtrim init --cmake`` writes: a project, and a first command."""
+"""The short megtrim.yaml of a project: with a first command, or with models that a program runs."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 _TEXT = """\
 # megtrim.yaml: what to trim, and the commands that must work on the result.
@@ -42,6 +42,41 @@ def render_project(
         inputs=f"  inputs: {_flow(inputs)}\n" if inputs else "",
         keep_set=json.dumps(keep_set, ensure_ascii=False),
         target=target,
+    )
+
+
+_WITH_MODELS = """\
+# megtrim.yaml: what to trim, for which models, and the program that runs them.
+# Paths are relative to this file. `megtrim trim` does it, `megtrim check` looks for mistakes.
+version: 1
+engine: {engine}
+toolchain: {{kind: host}}
+# deferred: functions that no scenario runs are in a second file, which the program loads when it
+# needs one. function: they are gone, and a call of one is a trap. prices: what each model costs.
+trim: {{level: deferred, prices: true}}
+# Your program: the folder of its CMakeLists.txt, which links MEGTRIM_ENGINE_LIBRARIES.
+applications: [{{name: {program}, source: {program}}}]
+# What these run is kept, and what they write into {{outputs}} must equal the plain program's.
+models:
+{models}keep_set: {keep_set}
+"""
+
+
+def render_models(
+    engine: Mapping[str, str], program: str, models: Sequence[tuple[str, str]], keep_set: str
+) -> str:
+    """``models``: name and file of each."""
+    args = json.dumps(["{model}", "{outputs}/out.bin"])
+    text = "".join(
+        f"- {_flow({'name': name, 'file': file})[:-1]},\n"
+        f"   scenarios: [{{name: default, application: {program}, args: {args}}}]}}\n"
+        for name, file in models
+    )
+    return _WITH_MODELS.format(
+        engine=_flow(engine),
+        program=program,
+        models=text,
+        keep_set=json.dumps(keep_set, ensure_ascii=False),
     )
 
 

@@ -5,11 +5,10 @@ from pathlib import Path
 
 from megtrim.core.config.commands import CommandConfig
 from megtrim.core.config.document import Document
+from megtrim.core.config.kinds import CMAKE, LINK, find_builder
 from megtrim.core.config.mistakes import Mistake, Mistakes, find_repeated, find_unknown
 from megtrim.core.config.model import (
     ARCHIVE_SUFFIX,
-    CMAKE,
-    LINK,
     Config,
     ScenarioConfig,
     TrimConfig,
@@ -100,19 +99,19 @@ def _starts_from_plain(trim: TrimConfig) -> bool:
     return trim.level != "region" and trim.base == "plain"
 
 
-KIND_OF_KEY: Mapping[str, str] = {
+BUILDER_OF_KEY: Mapping[str, str] = {
     "folder": CMAKE,
     "include": CMAKE,
     "build": LINK,
     "compiler": LINK,
 }
-"""The one kind of engine that has each of these keys."""
+"""What builds the kinds of engine that have each of these keys."""
 
 
 def check_project(config: Config, _document: Document) -> Mistakes:
     engine = config.engine
-    for key, kind in KIND_OF_KEY.items():
-        if key in engine.model_fields_set and engine.kind != kind:
+    for key, kind in BUILDER_OF_KEY.items():
+        if key in engine.model_fields_set and find_builder(engine.kind) != kind:
             found = f"a key of kind {kind} on an engine of kind {engine.kind}"
             yield Mistake(("engine", key), found, f"kind: {kind}, or no such key")
     if not engine.is_project:
@@ -160,9 +159,9 @@ def _check_folders(config: Config) -> Mistakes:
 
 
 def _check_of_models(config: Config) -> Mistakes:
-    """A project has no models, no marked kernels and no switches that megtrim knows."""
+    """A project has no marked kernels and no switches that megtrim knows, and few have models."""
     trim = config.trim
-    if config.models:
+    if config.models and not config.engine.has_models:
         found = f"models of an engine of kind {config.engine.kind}, which has none"
         yield Mistake(("models",), found, "scenarios, each with the arguments of a command")
     if trim.level == "region":

@@ -199,10 +199,7 @@ def model_files(
     models: Sequence[StarterModel], *, folder: str = MODELS, taken: Sequence[str] = ()
 ) -> dict[str, str]:
     texts: dict[str, str] = {}
-    names = [*taken]
-    for model in models:
-        name = _free_name(PurePath(model.file).stem, names)
-        names.append(name)
+    for name, model in zip(name_models(models, taken), models, strict=True):
         texts[f"{folder}/{name}.yaml"] = _write_model(name, model, folder)
         scenario = f"{_name_schema('scenario', f'{folder}/{name}')}{_SCENARIO}"
         if model.inputs:
@@ -211,6 +208,13 @@ def model_files(
             scenario += f"  {_quote_scalar(key)}: {_quote_scalar(file)}\n"
         texts[f"{folder}/{name}/default.yaml"] = scenario
     return texts
+
+
+def name_models(models: Sequence[StarterModel], taken: Sequence[str] = ()) -> tuple[str, ...]:
+    names = [*taken]
+    for model in models:
+        names.append(_free_name(PurePath(model.file).stem, names))
+    return tuple(names[len(taken) :])
 
 
 def _name_schema(kind: str, folder: str = ".") -> str:

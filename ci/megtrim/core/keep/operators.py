@@ -31,6 +31,24 @@ class OperatorNeeds(Value):
         return tuple(number for number, _ in self.hashes) if models <= hashed else ()
 
 
+class OperatorCode(Value):
+    """Where a linked program holds the code of operators, as patterns of names."""
+
+    holders: str
+    """How the mangled name begins of what refers to each operator: code that registers them before
+    ``main``, or a table.
+    """
+    names: str
+    """What they refer to, as a whole identifier without version suffix: ``{}`` is the operator."""
+
+    def is_holder(self, names: Iterable[str]) -> bool:
+        return any(re.match(self.holders, name) for name in names)
+
+    def make_pattern(self, operators: Iterable[str]) -> re.Pattern[str]:
+        any_of = "|".join(sorted(map(re.escape, operators)))
+        return re.compile(self.names.replace("{}", f"(?:{any_of})"), re.ASCII)
+
+
 def strip_version(name: str) -> str:
     return _VERSION.sub("", name)
 

@@ -184,7 +184,7 @@ def _not_kept(reduced: ProgramRun, name: str, why: str) -> Diagnosis:
         function = readable(name)
     except InputError:
         function = name  # a trap is reported, whatever the machine has to make names readable
-    text = f"{_how(reduced)}: the function {function} is not kept, for {why}"
+    text = f"{_how(reduced)}: the function {function} is not kept, because {why}"
     return Diagnosis(status=ScenarioStatus.TRAP, text=text, log=reduced.stderr, function=function)
 
 

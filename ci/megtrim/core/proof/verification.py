@@ -141,13 +141,13 @@ def prove(trial: VerificationCase, lease: Lease, note: Note) -> VerificationOutc
         whole = run_on(lease, replace(trial.spec.with_program(trial.reduced), with_rest=True))
         note("with rest", whole)
         if ending(whole.run) is not RunOutcome.PASSED:
-            text = f"{text} without its rest; with it, {describe_with_rest(whole.run)}"
+            text = f"{text} without its companion file; with it, {describe_with_rest(whole.run)}"
             found = Diagnosis(status=ScenarioStatus.ENGINE_ERROR, text=text, log=whole.run.stderr)
             return _record_failure(found, whole)
         compared = compare_outputs(plain, whole, trial.tolerance, judge)
-        text = f"{compared.text}, without its rest and with it"
+        text = f"{compared.text}, without its companion file and with it"
         if compared.status is not ScenarioStatus.PASS:
-            text = f"with its rest: {compared.text}"
+            text = f"with its companion file: {compared.text}"
     return VerificationOutcome(
         status=compared.status,
         text=text,

@@ -40,7 +40,7 @@ from megtrim.core.verdict.model import Verdict
 from megtrim.core.verdict.wording import (
     describe_origin,
     describe_rebuild,
-    is_of_models,
+    has_kernels,
     list_trimmed,
 )
 from megtrim.libs.render.formatting import (
@@ -156,7 +156,7 @@ def _parts(verdict: Verdict, links: Links, *, measured: bool) -> Iterator[tuple[
         yield from (("times", part) for part in tables.markdown(performance))
     if measured and verdict.neighbours:
         yield "neighbours", neighbours.markdown(verdict.neighbours)
-    if is_of_models(verdict):
+    if has_kernels(verdict):
         yield "what was kept", render_keep_set(verdict)
     yield "engine, toolchain and devices", identity(verdict)
 
@@ -340,7 +340,7 @@ def _list(title: str, items: Sequence[T], line: Callable[[T], str]) -> str:
 def scenarios(verdict: Verdict) -> str:
     passed = sum(scenario.status is ScenarioStatus.PASS for scenario in verdict.scenarios)
     title = f"Scenarios: {group_digits(passed)} of {group_digits(len(verdict.scenarios))} passed"
-    kernels = is_of_models(verdict)
+    kernels = has_kernels(verdict)
     regions = ("regions>",) if kernels else ()
     head = ("scenario", "result", "what was seen", "device", *regions, "time>")
     work = {row.name: prose(row.used_text) for row in verdict.budgets if row.measure == WORK}
@@ -405,7 +405,7 @@ def identity(verdict: Verdict) -> str:
     toolchain = verdict.toolchain
     trim = verdict.trim
     dirty = f", {group_digits(len(engine.dirty))} changed files" if engine.dirty else ""
-    kernels = is_of_models(verdict)
+    kernels = has_kernels(verdict)
     layout = f", layout {trim.layout}" if kernels else ""
     trim_text = f"level {trim.level}{layout}, optimize {trim.optimize}"
     rows = [("engine", f"{code(engine.kind)} {code(engine.commit or engine.digest)}{dirty}")]

@@ -42,7 +42,7 @@ from megtrim.core.verdict.wording import (
     describe_origin,
     describe_rebuild,
     growth_of,
-    is_of_models,
+    has_kernels,
     list_trimmed,
     name_variant,
     origin_facts,
@@ -84,7 +84,7 @@ _BREAK = re.compile(r"(/|_|::)(?=[^/_:])")
 
 def render(verdict: Verdict, *, run: str = "") -> str:
     """``run``: address of the run that made it, whose repository has the commit; or empty."""
-    environment = _environment(kernels=is_of_models(verdict))
+    environment = _environment(kernels=has_kernels(verdict))
     style = _asset("style.css")
     times = list_page_values(verdict)
     if times["performance"] is not None:
@@ -108,7 +108,7 @@ def _outcome(verdict: Verdict, run: str) -> dict[str, Any]:
     limits = [row for row in verdict.budgets if budgets.is_compared(row)]
     return {
         "verdict": verdict,
-        "kernels": is_of_models(verdict),
+        "kernels": has_kernels(verdict),
         "outcome": describe_outcome(verdict),
         "state": describe_state(verdict),
         "cautious": verdict.verdict is VerdictKind.PASS and is_cautious(verdict),
@@ -165,7 +165,7 @@ def _sizes(verdict: Verdict) -> dict[str, Any]:
     return {
         "pictures": tuple(map(size_picture, verdict.artifacts)),
         "grown": grown,
-        "notes": tuple(growth.list_notes(verdict, kernels=is_of_models(verdict))),
+        "notes": tuple(growth.list_notes(verdict, kernels=has_kernels(verdict))),
         "byte_maps": byte_maps,
         "prices": priced,
         "price_kinds": tuple(PriceKind),
@@ -193,7 +193,7 @@ def _environment(*, kernels: bool = True) -> Environment:
             size,
             verdict.causes,
             committed=verdict.invocation.committed,
-            kernels=is_of_models(verdict),
+            kernels=has_kernels(verdict),
         ),
         "compiled": describe_rebuild,
         "components": growth.name_components,

@@ -18,7 +18,7 @@ from megtrim.core.verdict.wording import (
     TRIMMED,
     functions_of,
     growth_of,
-    is_of_models,
+    has_kernels,
     list_urgent,
     name_variant,
     regions_of,
@@ -39,7 +39,7 @@ def render(verdict: Verdict, *, width: int = 0) -> str:
         render_sizes(artifact, verdict.trim, verdict, width=width) for artifact in verdict.artifacts
     ]
     committed = verdict.invocation.committed
-    kernels = is_of_models(verdict)
+    kernels = has_kernels(verdict)
     growth = [*tables.explain(verdict, verdict.trim, committed=committed, kernels=kernels)]
     if growth:
         parts.append("\n".join(growth))
@@ -110,7 +110,7 @@ def render_sizes(
     if has_baseline:
         columns["growth"] = growth
     if verdict:
-        if is_of_models(verdict):
+        if has_kernels(verdict):
             columns["regions kept"] = [regions_of(size, verdict) or "-" for size in artifact.sizes]
         if verdict.functions:
             columns["functions kept"] = [

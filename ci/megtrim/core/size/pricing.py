@@ -2,8 +2,8 @@
 
 Of functions that are left out a trap remains, which refers to nothing; then goes what only they
 referred to. Where a region goes, the function that it is in stays: its references from that region
-go, and so does its share of the function. An operator is reached from where it is registered, in
-code that runs before ``main``.
+go, and so does its share of the function. An operator is reached from where it is registered, as
+the engine says.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from megtrim.core.keep.keepset import (
     select_scenarios,
 )
 from megtrim.core.keep.marks import RegionMarks
-from megtrim.core.keep.operators import strip_version
+from megtrim.core.keep.operators import OperatorCode, strip_version
 from megtrim.core.keep.region import Region
 from megtrim.core.size.prices import Price, PriceKind, PriceList, sort_prices
 from megtrim.core.size.references import stage as references
@@ -95,6 +95,7 @@ def open_artifacts(session: Session) -> Iterator[PricedArtifact]:
             regions=frozenset(keep.regions()),
             dropped=frozenset(dropped),
             extents=_read_extents(name, session),
+            operator_code=session.services.engine.operator_code,
         )
         yield PricedArtifact(
             name=name,
@@ -240,9 +241,6 @@ def _measure(
 
 
 TRAP_BYTES = 16
-_REGISTERING = ("_GLOBAL__sub_I_", "__cxx_global_var_init", "_GLOBAL__I_")
-_REGISTERED = ("{}", "{}Forward", "_OprReg{}", "{}Entry")
-"""What an operator's class, and the class that registers it, are called; a version may follow."""
 
 
 class PricedProgram(Value):
@@ -251,6 +249,8 @@ class PricedProgram(Value):
     dropped: frozenset[str]
     extents: Mapping[str, RegionExtents]
     """By functions of the profile build; empty where there is none."""
+    operator_code: OperatorCode | None = None
+    """None: an operator has no code of its own."""
 
     @cached_property
     def _reached(self) -> Mask:
@@ -267,11 +267,12 @@ class PricedProgram(Value):
         return with_regions
 
     @cached_property
-    def _registering(self) -> tuple[int, ...]:
+    def _holders(self) -> tuple[int, ...]:
+        code = self.operator_code
+        if code is None:
+            return ()
         return tuple(
-            number
-            for number, part in enumerate(self.graph.parts)
-            if any(name.startswith(_REGISTERING) for name in part.names)
+            number for number, part in enumerate(self.graph.parts) if code.is_holder(part.names)
         )
 
     def price(self, gone: NeededParts) -> int:
@@ -310,10 +311,10 @@ class PricedProgram(Value):
                         extents.goes_with(name, gone.regions, self.regions)
                         for name in self.graph.parts[target].names
                     )
-        if gone.operators:
-            spellings = {form.format(name) for name in gone.operators for form in _REGISTERED}
-            for number in self._registering:
+        if gone.operators and self.operator_code is not None:
+            pattern = self.operator_code.make_pattern(gone.operators)
+            for number in self._holders:
                 for at, target in self.graph.iter_references(number):
                     words = identifiers(self.graph.parts[target].names)
-                    cut[at] |= not spellings.isdisjoint(map(strip_version, words))
+                    cut[at] |= any(pattern.fullmatch(strip_version(word)) for word in words)
         return cut, shares

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from megtrim.core.build_spec import Origin, Variant
 from megtrim.core.checks.statuses import CheckStatus
+from megtrim.core.config.kinds import find_builder
 from megtrim.core.config.units import format_bytes, format_growth
 from megtrim.libs.render.formatting import group_digits, kept_of_held
 
@@ -84,8 +85,10 @@ def list_larger(artifacts: Iterable[ArtifactSizes], level: str) -> tuple[str, ..
     return tuple(lines)
 
 
-def is_of_models(verdict: Verdict) -> bool:
-    """Tell whether models are run, and so kernels: words of a project of commands alone differ."""
+def has_kernels(verdict: Verdict) -> bool:
+    """Tell whether kernels are marked with regions: the words of any other project differ."""
+    if find_builder(verdict.engine.kind):
+        return False
     return any(scenario.model for scenario in verdict.scenarios) or not verdict.scenarios
 
 

@@ -21,6 +21,7 @@ from megtrim.core.build_spec import (
     Toolchain,
     Variant,
 )
+from megtrim.core.keep.operators import OperatorCode
 from megtrim.core.project import ModelReader, Project
 from megtrim.engines.megengine import generations
 from megtrim.engines.megengine.generations import (
@@ -33,6 +34,7 @@ from megtrim.engines.megengine.generations import (
 from megtrim.engines.megengine.load_and_run.dialects import Dialect
 from megtrim.engines.megengine.load_and_run.program import LoadAndRun
 from megtrim.engines.megengine.models import reader
+from megtrim.engines.megengine.models.operators import OPERATOR_CODE
 from megtrim.engines.megengine.options import OWN_OPTIONS, forced_off
 from megtrim.engines.megengine.regions.header import CONTRACT
 from megtrim.engines.megengine.regions.midout import Midout
@@ -218,6 +220,7 @@ class MegEngine(Project):
     clone = "git clone https://github.com/MegEngine/MegEngine"
     model_format = "mge"
     models: ModelReader | None = reader
+    operator_code: OperatorCode | None = OPERATOR_CODE
     own_options: Mapping[str, str] = OWN_OPTIONS
     kept: tuple[str, ...] = _KEPT
     kernels: tuple[str, ...] = _KERNELS

@@ -138,7 +138,7 @@ def _make_deferred(
     why = (*doubts, FOLDED) if len(names) > 1 and _NOT_PLACED not in doubts else doubts
     return CrashFinding(
         cause=CrashCause.CANDIDATES if why else CrashCause.LEFT_OUT,
-        text="it is deferred, and the rest could not be used",
+        text="it is deferred, and the companion file could not be used",
         program=program.name,
         candidates=sort_unique(map(make_candidate, names)),
         why_several=tuple(dict.fromkeys(why)),

@@ -112,9 +112,9 @@ def _compare_rests(contents: ReleaseContents, read: Read) -> Iterator[str]:
         if each.kind is ArtifactKind.REST:
             first = artifacts.get(name.removesuffix(REST_SUFFIX))
             if first is None:
-                yield f"{each.path} has no program that it is the rest of"
+                yield f"{each.path} is a companion file without its program"
             elif problem := find_mismatch(read(first.path), read(each.path), name=first.name):
-                yield f"{each.path} is not the rest of {first.path}: {problem}"
+                yield f"{each.path} is not the companion file of {first.path}: {problem}"
         elif f"{name}{REST_SUFFIX}" not in artifacts and defers(read(each.path)):
             yield f"{each.path}{REST_SUFFIX} is missing, and {each.path} defers functions to it"
 

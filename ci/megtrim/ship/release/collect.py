@@ -27,7 +27,6 @@ from megtrim.core.size.references import stage as references
 from megtrim.core.trim.builds.links import locate_named
 from megtrim.core.trim.runs.scenario_runs import cache_of
 from megtrim.core.verdict.model import parse_verdict
-from megtrim.engines.megengine.models.reader import digest_model_graph
 from megtrim.libs.util.errors import InputError
 from megtrim.libs.util.files import sha256_file
 from megtrim.places.compile.public_files import list_public_files
@@ -139,7 +138,11 @@ def _read_contents(session: Session, *, draft: bool = False) -> ReleaseContents:
         )
         for path, commit in checkout.submodules.items()
     )
-    graphs = {name: digest_model_graph(files[name], models[name]) or "" for name in models}
+    reader = session.services.engine.models
+    graphs = {
+        name: reader.digest_model_graph(files[name], sha256) if reader else None
+        for name, sha256 in models.items()
+    }
     keep_set = session.results.done[keep_task(loaded.config)]
     elsewhere = []
     if draft:
@@ -148,7 +151,7 @@ def _read_contents(session: Session, *, draft: bool = False) -> ReleaseContents:
         verdict,
         artifacts=artifacts,
         models=models,
-        graphs=graphs,
+        graphs={name: graph or "" for name, graph in graphs.items()},
         third_parties=third_parties,
         keep_set_sha256=keep_set.files[KEEP_SET_FILE],
         configuration_sha256=loaded.sha256,

@@ -15,13 +15,13 @@ from megtrim.core.cli.environment import open_processes
 from megtrim.core.cli.options import PATH, engine_option, examples, json_option
 from megtrim.core.cli.session.setup import find_toolchain, open_engine
 from megtrim.core.config.load import load_config
+from megtrim.core.project import read_any_model
 from megtrim.core.timing.catalogue import BASELINE
 from megtrim.core.timing.spec import FEWEST_ROUNDS, SEARCH_ROUNDS, ContestBudget
 from megtrim.engines.megengine.experiment import Experiment
 from megtrim.engines.megengine.experiments import find_experiments
 from megtrim.engines.megengine.load_and_run.dialects import LITE
 from megtrim.engines.megengine.load_and_run.program import find_dialect
-from megtrim.engines.megengine.models.reader import read_model
 from megtrim.libs.util.errors import InfrastructureFailure, InputError
 from megtrim.libs.util.strict_json import encode
 from megtrim.libs.util.value import Value
@@ -170,7 +170,7 @@ def look_around(config: Path | None, engine_source: Path | None) -> Surroundings
     for model in loaded.config.models:
         data_type = None
         try:
-            facts = read_model(loaded.resolve(model.file), shown=str(model.file))
+            facts = read_any_model(loaded.resolve(model.file), shown=str(model.file))
             data_type = find_data_type(facts.dtypes)
         except InputError as problem:
             notes.append(f"the data type of {model.name} is not known: {problem.message}")

@@ -7,6 +7,7 @@ from megtrim.core.chain.graph import BASE, PLAIN, Task
 from megtrim.core.chain.session import Session
 from megtrim.core.checks.check import DeviceIdentity
 from megtrim.core.config.scenarios import Scenario
+from megtrim.core.project import read_any_model
 from megtrim.core.timing.catalogue import BASELINE
 from megtrim.core.timing.spec import FEWEST_ROUNDS, SEARCH_ROUNDS, Criterion
 from megtrim.core.trim.builds import applications
@@ -21,7 +22,6 @@ from megtrim.engines.megengine.load_and_run.arguments import (
     render_flags,
 )
 from megtrim.engines.megengine.load_and_run.program import find_dialect
-from megtrim.engines.megengine.models.reader import read_model
 from megtrim.libs.programs.parity import EXACT, Tolerance
 from megtrim.libs.util.errors import InputError
 from megtrim.places.devices.cpu import read_device_features
@@ -79,7 +79,8 @@ def look_at(scenario: Scenario, session: Session, *, here: bool = True) -> Situa
     """What the CPU of a runner's device can do is not known ``here``."""
     machine = session.services.toolchain.machine
     try:
-        data_type = find_data_type(read_model(session.request.path(scenario.own_model.file)).dtypes)
+        model = read_any_model(session.request.path(scenario.own_model.file))
+        data_type = find_data_type(model.dtypes)
     except InputError:
         data_type = None  # a format that only the engine reads
     kind = session.services.device(scenario).kind if here else ""

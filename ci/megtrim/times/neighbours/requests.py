@@ -11,6 +11,7 @@ from pathlib import Path
 
 from megtrim.core.chain.session import Session, TrimRequest
 from megtrim.core.config.scenarios import Scenario
+from megtrim.core.project import read_any_model
 from megtrim.core.trim.runs.execution import RunSpec
 from megtrim.core.trim.runs.scenario_runs import cache_of, make_run_spec
 from megtrim.engines.megengine.load_and_run.arguments import (
@@ -23,7 +24,6 @@ from megtrim.engines.megengine.load_and_run.arguments import (
 )
 from megtrim.engines.megengine.load_and_run.dialects import Dialect
 from megtrim.engines.megengine.load_and_run.program import find_dialect
-from megtrim.engines.megengine.models.reader import read_model
 from megtrim.libs.programs import application_arguments, npy
 from megtrim.libs.programs.app_outputs import NPY
 from megtrim.libs.programs.npy import NpyMutation
@@ -99,7 +99,7 @@ def _changed_files(
 
 def _made_up(model: Path) -> Iterator[tuple[str, bytes]]:
     try:
-        inputs = read_model(model).inputs
+        inputs = read_any_model(model).inputs
     except InputError:
         return  # of a format that is not known: it runs, with what else is not known
     for input_ in inputs:

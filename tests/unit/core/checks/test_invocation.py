@@ -88,8 +88,8 @@ COMMITTED = Invocation(config="trim/a.yaml", committed=True, keep_set="trim/megt
 TRACED = Invocation(config="trim/a.yaml")
 COMMIT = "commit the configuration and the keep set"
 WAY_OUT = (
-    "trace it again and accept that with `megtrim trim --config trim/a.yaml --accept`, "
-    "then commit `trim/megtrim/keepset`; the trace-refresh workflow proposes the same"
+    "run `megtrim trim --config trim/a.yaml --accept` "
+    "and commit `trim/megtrim/keepset`; the workflow megtrim refresh proposes the same"
 )
 
 
@@ -108,7 +108,7 @@ def test_what_else_a_committed_file_does_not_fit_ends_the_same_way() -> None:
 
     assert suggest_for_keep_set(COMMITTED).endswith(WAY_OUT)
     assert suggest_for_probe(COMMITTED) == (
-        f"if people may run it so, add it to trim/a.yaml as a scenario and {WAY_OUT}"
+        f"if users may run it like this, add it to trim/a.yaml as a scenario, {WAY_OUT}"
     )
     assert WAY_OUT in other_link
     assert "pip install ziglang" in other_link
@@ -221,7 +221,7 @@ def test_a_commit_has_the_files_that_git_does_not_know_yet() -> None:
     assert line.endswith(added)
 
 
-ACCEPT_IT = f"if the change is meant, accept it: {COMMITTED.accept()}"
+ACCEPT_IT = f"if the change is intended, accept it: {COMMITTED.accept()}"
 MEND_IT = "mend that, and trim again: megtrim trim --config trim/a.yaml"
 SHRUNKEN = "if that is meant, accept it: megtrim trim --accept"
 

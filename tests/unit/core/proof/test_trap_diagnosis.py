@@ -200,7 +200,7 @@ def test_a_list_may_lack_what_a_scenario_runs(quick: bool, committed: bool, why:
         run(133), SPEC, again, keep_set(1), named=named, profile=lambda: None, why=given
     )
 
-    assert found.text == f"it trapped: the function ns::one() is not kept, for {why}"
+    assert found.text == f"it trapped: the function ns::one() is not kept, because {why}"
 
 
 def test_a_trap_without_a_missing_region_is_a_functions() -> None:

@@ -75,9 +75,9 @@ def test_a_failure_is_an_error_where_it_is_configured() -> None:
         ),
         message=(
             "trapped: 2 regions that it needs were not kept. "
-            "What to do: if it is meant to run these, trace it again and accept that with "
-            "`megtrim trim --config megtrim.yaml --accept`, then commit `megtrim/keepset`; "
-            "the trace-refresh workflow proposes the same. "
+            "What to do: if that is intended, run "
+            "`megtrim trim --config megtrim.yaml --accept` and commit `megtrim/keepset`; "
+            "the workflow megtrim refresh proposes the same. "
             "To reproduce: megtrim verify --config megtrim.yaml --committed "
             "--scenario resnet18-s/tuned@armv82-dotprod --again"
         ),

@@ -575,4 +575,4 @@ def test_whether_it_blocks_the_merge_is_said(policy: UnverifiedPolicy, blocks: b
 def test_a_command_in_an_advice_is_code() -> None:
     text = render(COMMENTS["trap"])
 
-    assert "accept that with `megtrim trim --config megtrim.yaml --accept`, then commit" in text
+    assert "run `megtrim trim --config megtrim.yaml --accept` and commit" in text

@@ -192,7 +192,7 @@ megtrim.yaml megtrim 1.0.0, pull request 17, commit 5d0c2b7e9f1a of 2027-01-30 0
 Checks passed 6 of 11 4 failed, 1 skipped, 1 warning
 Change of load_and_run +348 KiB +13.5%, 16 KiB allowed
 Over the limit 112 KiB of 2.8 MiB, load_and_run
-What to do if it is meant to run these, trace it again and accept that with megtrim trim --config
+What to do if that is intended, run megtrim trim --config
 To reproduce {trapped().reproduce}
 Needs attention fail trap:{TUNED} trapped: 2 regions that it needs were not kept Needed, but trimmed
 configured in megtrim.yaml, line 22 fail

@@ -12,6 +12,7 @@ from megtrim.core.keep.region import Region
 from megtrim.core.size.pricing import PricedProgram, RegionExtents
 from megtrim.core.size.references.graph import Part, ReferenceGraph, join
 from megtrim.core.size.references.linked_file import ENTRY
+from megtrim.engines.megengine.models.operators import OPERATOR_CODE
 
 NAMES = ("start", "run", "mul", "table", "log", "old", "relic")
 SIZES = (10, 20, 40, 80, 160, 320, 640)
@@ -89,4 +90,5 @@ def make_program(*, extents: bool = True) -> PricedProgram:
         regions=frozenset({FIRST, SECOND}),
         dropped=frozenset({"old"}),
         extents=EXTENTS if extents else {},
+        operator_code=OPERATOR_CODE,
     )

@@ -200,7 +200,7 @@ def test_a_keep_set_that_grew_is_warned_of(tmp_path: Path) -> None:
     assert settle(later, made(later, 1, 2)) == 1
 
     assert "the keep set is stale: m/s@any needs kern<2>\n" in said.getvalue()
-    assert "`megtrim trim --config megtrim.yaml --accept`, then commit" in said.getvalue()
+    assert "`megtrim trim --config megtrim.yaml --accept` and commit" in said.getvalue()
     assert committed(tmp_path).read_text("utf-8") == dump_keep_set(support.keep_set(1))
 
     accepted, _ = support.open_session(tmp_path, accept=True)
@@ -259,7 +259,7 @@ def test_what_is_written_says_how_much_it_keeps(
     ("kind", "status", "hint"),
     [
         ("auto", CheckStatus.INCONCLUSIVE, "another compiler here than where the list was made"),
-        ("zig", CheckStatus.FAIL, "if the change is meant, trace it again"),
+        ("zig", CheckStatus.FAIL, "if the change is intended, run"),
     ],
 )
 def test_what_to_do_about_another_link_depends_on_the_toolchain(
@@ -276,7 +276,7 @@ def test_what_to_do_about_another_link_depends_on_the_toolchain(
     assert hint in check.hint
     stale = committed_keepset.keep_set_check(support.keep_set(2), with_functions("main"), request)
     assert stale.status is CheckStatus.FAIL
-    assert "if the change is meant" in stale.hint
+    assert "if the change is intended" in stale.hint
 
 
 def test_a_trace_that_shrank_fails_until_it_is_accepted(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from megtrim.core.size.report import tables
 from megtrim.core.trim.results import TrimChoice
 from megtrim.core.verdict.join import join
 from megtrim.core.verdict.model import Verdict
-from megtrim.core.verdict.wording import list_larger, name_variant
+from megtrim.core.verdict.wording import has_kernels, list_larger, name_variant
 from unit.core.verdict.examples import budget, facts, grown, growth, passing, sizes
 
 
@@ -112,3 +112,16 @@ def test_a_failed_growth_is_no_calm_page() -> None:
     assert "+348 KiB" in tile[1]
     assert "16 KiB allowed" in tile[1]
     assert '<p class="headline">load_and_run +348 KiB (+15.6%), 16 KiB allowed</p>' in page
+
+
+@pytest.mark.parametrize(
+    ("kind", "marked"), [("megengine", True), ("sample", True), ("ncnn", False), ("cmake", False)]
+)
+def test_regions_are_words_of_engines_that_mark_kernels(kind: str, *, marked: bool) -> None:
+    verdict = passing()
+    verdict = replace(verdict, engine=replace(verdict.engine, kind=kind))
+
+    assert has_kernels(verdict) == marked
+    assert ("regions kept" in table.render_sizes(verdict.artifacts[0], verdict.trim, verdict)) == (
+        marked
+    )

@@ -172,7 +172,7 @@ EXPLAINED = "it trapped: 1 region it needs is not in the keep set"
         (
             {**NAMED, "profile": PROFILE},
             (),
-            "it trapped: the function ns::two() is not kept, for the keep set does not list it",
+            "it trapped: the function ns::two() is not kept, because the keep set does not list it",
             [GOOD, TRAPS, NAMES],
         ),
         (

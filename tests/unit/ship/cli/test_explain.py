@@ -68,7 +68,7 @@ def test_explain_in_words(project: Shell) -> None:
     "thing", ["megdnn_fallback_winograd", "megdnn_fallback_winograd<-1290123641, 0>", "ns::one()"]
 )
 def test_explain_knows_what_trapped(project: Shell, thing: str) -> None:
-    text = "it trapped: the function ns::one() is not kept, for the keep set does not list it"
+    text = "it trapped: the function ns::one() is not kept, because the keep set does not list it"
     verdict = join(facts(scenarios=(replace(trapped(), text=text),)))
 
     def produce(folder: Path) -> VerdictResult:

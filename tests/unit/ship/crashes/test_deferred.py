@@ -108,7 +108,7 @@ def test_where_the_program_was_says_which_function_it_was(text: str) -> None:
     """By its mapping, or by the register that says from where its frame called."""
     finding = find(text)
     assert (finding.cause, names(finding), finding.why_several) == ("left out", ["later()"], ())
-    assert finding.text == "it is deferred, and the rest could not be used"
+    assert finding.text == "it is deferred, and the companion file could not be used"
     assert finding.stack == ("_Z5staysv",)
 
 

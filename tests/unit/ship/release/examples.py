@@ -18,6 +18,7 @@ from megtrim.core.size.baseline import dump_sizes
 from megtrim.core.size.budgets import Baseline
 from megtrim.core.trim.results import FunctionsUse
 from megtrim.core.verdict.model import Verdict, to_json
+from megtrim.engines.megengine.models import reader
 from megtrim.libs.elf.layout import AARCH64, ARM
 from megtrim.libs.util.files import sha256_file
 from megtrim.libs.util.process import ProcessRunner
@@ -314,7 +315,10 @@ def make_session(
     made = built(folder, config=config)
     taken = checkout.take(tree, ProcessRunner({}))
     engine = SimpleNamespace(
-        checkout=taken, library=lambda *_: ENGINE_LIBRARY, identity=lambda: verdict.engine
+        models=reader,
+        checkout=taken,
+        library=lambda *_: ENGINE_LIBRARY,
+        identity=lambda: verdict.engine,
     )
     toolchain = SimpleNamespace(**asdict(verdict.toolchain))
     made = changed(made, engine=cast("Any", engine), toolchain=cast("Any", toolchain))

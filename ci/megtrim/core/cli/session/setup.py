@@ -48,8 +48,9 @@ from megtrim.core.cli.session.preflight import (
     expect_usable_files,
     list_named_files,
 )
+from megtrim.core.config.kinds import LINK
 from megtrim.core.config.load import LoadedConfig, load_config
-from megtrim.core.config.model import LINK, Config
+from megtrim.core.config.model import Config
 from megtrim.core.evidence.evidence import JobPurpose, read_brought
 from megtrim.core.parts import find_parts, load
 from megtrim.core.project import Project, find_kind

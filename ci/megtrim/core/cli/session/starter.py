@@ -12,12 +12,14 @@ from megtrim.core.config.config_id import DEFAULT_CONFIG, choose
 from megtrim.core.config.items import climb
 from megtrim.core.config.json_schema import make_files
 from megtrim.core.config.load import LoadedConfig, list_toolchains, load_config
+from megtrim.core.config.project_template import render_models
 from megtrim.core.config.templates import (
     MODELS,
     SCHEMAS,
     StarterModel,
     model_files,
     name_keep_set,
+    name_models,
     starter,
 )
 from megtrim.core.model_facts import ModelFacts, Variable, describe_variable
@@ -59,6 +61,8 @@ def plan_starter(models: Sequence[Path], config: Path, engine: Path | None = Non
     facts = {path: read_any_model(path) for path in models}
     kind = _kind_of(facts)
     source = _find_source(kind, config, engine)
+    if find_kind(kind).archive:
+        return _plan_program(kind, models, config, source)
     inputs = {path: tuple(_plan_inputs(path, each)) for path, each in facts.items()}
     described = model_files([_describe_model(path, config, inputs[path]) for path in models])
     texts = {config.parent / name: text for name, text in described.items()}
@@ -78,6 +82,25 @@ def plan_starter(models: Sequence[Path], config: Path, engine: Path | None = Non
         f"wrote {config} and {config.parent / MODELS}, for {shown}",
     )
     return StarterFiles(files=_new_inputs(inputs) | missing, lines=lines, toolchain=toolchain)
+
+
+_PROGRAM = "app"
+
+
+def _plan_program(
+    kind: str, models: Sequence[Path], config: Path, source: Path | None
+) -> StarterFiles:
+    """Of an engine that is a library alone: a program of the team's runs the models."""
+    found = find_kind(kind)
+    engine = {"kind": kind, "source": _relative(source or Path(), config), "target": found.archive}
+    described = [_describe_model(path, config, ()) for path in models]
+    named = list(zip(name_models(described), (each.file for each in described), strict=True))
+    text = render_models(engine, _PROGRAM, named, name_keep_set(config))
+    program = config.parent / _PROGRAM
+    lines = [f"wrote {config}, for {found.title} in {source}"]
+    if not program.exists():
+        lines.append(f"write your program that runs the models: {program}/CMakeLists.txt")
+    return StarterFiles(files={config: text}, lines=tuple(lines), toolchain="host")
 
 
 def plan_models(models: Sequence[Path], config: Path) -> StarterFiles:

@@ -17,7 +17,7 @@ from megtrim.core.verdict.wording import (
     MeasuredSizes,
     change_of,
     growth_of,
-    is_of_models,
+    has_kernels,
     list_trimmed,
     name_variant,
 )
@@ -67,8 +67,8 @@ _FORMS = {
     Measure.DEFLATED: "{} to download (deflated)",
     Measure.UNSTRIPPED: "{} with symbols",
     Measure.AAR: "{} as AAR",
-    Measure.REST: "{} in its rest",
-    Measure.DOWNLOAD: "{} to download with it",
+    Measure.REST: "{} in its companion file",
+    Measure.DOWNLOAD: "{} to download both",
 }
 
 
@@ -231,7 +231,7 @@ def name_causes(size: VariantSize, causes: Sequence[Cause], *, kernels: bool = T
 
 def explain_changes(verdict: Verdict) -> str:
     """Say why the trimmed files changed, and in which components; empty if none did."""
-    kernels = is_of_models(verdict)
+    kernels = has_kernels(verdict)
     changed = [(name, size) for name, size in list_trimmed(verdict) if size.growth_bytes]
     notes = [f"- {line}" for line in list_notes(verdict, MARKDOWN, kernels=kernels)]
     lines = []

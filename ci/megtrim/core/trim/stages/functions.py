@@ -41,6 +41,7 @@ from megtrim.core.functions.observables import (
 )
 from megtrim.core.keep.keepset import KeepSet, ScenarioRecord, build_keep_set
 from megtrim.core.keep.keepset_files import dump_keep_set, read_keep_set
+from megtrim.core.keep.operators import OperatorNeeds
 from megtrim.core.keep.trace import Trace, TraceFailure, TraceProblem
 from megtrim.core.trim.builds import applications, size_options, variants
 from megtrim.core.trim.builds import links as linking
@@ -332,7 +333,18 @@ def _merge_records(session: Session) -> KeepSet:
         for scenario in all_scenarios(session.request.config)
     ]
     generation = session.services.engine.identity().generation
-    return build_keep_set(generation, records, traced.operators if traced else None)
+    return build_keep_set(generation, records, traced.operators if traced else _list_needs(session))
+
+
+def _list_needs(session: Session) -> OperatorNeeds | None:
+    """Where no header is made of operators, they are facts for prices and comparisons alone."""
+    project = session.services.engine
+    config = session.request.config
+    if project.models is None or project.marks is not None or not config.models:
+        return None
+    named = [(each.name, each.file, each.strip_info) for each in config.models]
+    needs, _warnings = project.models.gather_needs(named, folder=session.request.loaded.folder)
+    return needs
 
 
 def _with_functions(

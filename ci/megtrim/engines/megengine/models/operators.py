@@ -10,13 +10,24 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NoReturn
 
-from megtrim.core.keep.operators import MAX_HASH, OperatorNeeds, collect_users, strip_version
+from megtrim.core.keep.operators import (
+    MAX_HASH,
+    OperatorCode,
+    OperatorNeeds,
+    collect_users,
+    strip_version,
+)
 from megtrim.libs.elf.type_names import CPP_KEYWORD
 from megtrim.libs.util.errors import InputError
 from megtrim.libs.util.input_files import decode, expect_merged
 from megtrim.libs.util.json_text import expect_finite
 from megtrim.libs.util.value import Value
 
+OPERATOR_CODE = OperatorCode(
+    holders="_GLOBAL__sub_I_|__cxx_global_var_init|_GLOBAL__I_",
+    names="{}|{}Forward|_OprReg{}|{}Entry",
+)
+"""What an operator's class, and the class that registers it, are called."""
 KNOWN_DTYPES: tuple[str, ...] = (
     "BFloat16",
     "Bool",

@@ -171,6 +171,10 @@ def parse_model(data: bytes, *, source: str) -> ModelFacts:
     return parse_mge(data, source=source)
 
 
+def is_own(head: bytes) -> bool:
+    return head.startswith(MAGIC)
+
+
 def read_is_flatbuffers(path: Path) -> bool:
     with open_plain_file(path, expected=_EXPECTED) as stream:
         return is_mge(stream.read(_HEAD_BYTES))

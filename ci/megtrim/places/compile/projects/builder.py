@@ -260,12 +260,12 @@ class Builder:
     def _prove(self, spec: BuildSpec, tree: WorkTree) -> int:
         if spec.forced_header is None:
             return 0
-        midout = tree.include / spec.marks_header if spec.marks_header else None
+        marks = tree.include / spec.marks_header if spec.marks_header else None
         units = build_records.prove(
             build_records.read_commands(tree.build),
             build_records.read_dependencies(tree.build, self._processes),
             header=tree.source / spec.forced_header,
-            midout=midout,
+            marks=marks,
             build=tree.build,
         )
         source_copy.expect_unchanged(spec, tree)

@@ -80,6 +80,10 @@ TIES: Mapping[str, str] = {
         ("engine.folder", "engine.include"),
         "of a project of kind cmake: tests/unit/engines/test_cmake.py",
     ),
+    **dict.fromkeys(
+        ("engine.build", "engine.compiler"),
+        "of a project of kind link: tests/unit/engines/test_link.py",
+    ),
     **{f"devices.power.{name}": "part of devices.power" for name in ("hub", "port")},
     **{
         f"devices.cool_down.{name}": "part of devices.cool_down" for name in ("below_c", "within_s")

@@ -98,7 +98,7 @@ def dependencies(*units: tuple[str, tuple[str, ...]]) -> str:
 
 
 def check(compiled: str, opened: str, *, midout: Path | None = MIDOUT) -> int:
-    return prove(compiled, opened, header=HEADER, midout=midout, build=BUILD)
+    return prove(compiled, opened, header=HEADER, marks=midout, build=BUILD)
 
 
 @pytest.mark.parametrize(

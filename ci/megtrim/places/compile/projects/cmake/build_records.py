@@ -98,21 +98,20 @@ def _resolve(name: str, build: Path) -> Path:
 
 
 def prove(
-    compile_commands: str, dependencies: str, *, header: Path, midout: Path | None, build: Path
+    compile_commands: str, dependencies: str, *, header: Path, marks: Path | None, build: Path
 ) -> int:
     """Count the units. Raises ProductFailure if one was compiled without the generated files.
 
-    ``midout`` is the ``midout.h`` that must be used instead of the engine's, or None in the
-    upstream layout, in which the forced header has the regions. Only units that Ninja compiled
-    count.
+    ``marks`` is the generated header of marks, which must be used instead of the engine's of this
+    name; None: the forced header has the regions. Only units that Ninja compiled count.
     """
     opened = parse_dependencies(dependencies, build)
     commands = parse_units(compile_commands, build)
     units = [output for output in opened if output in commands]
     forced = [output for output in units if _forces(commands[output].command, header)]
-    foreign = [output for output in units if _other_midout(opened[output], midout)]
-    if foreign:
-        msg = f"{len(foreign)} translation units opened another midout.h than the generated one"
+    foreign = [output for output in units if _other_marks(opened[output], marks)]
+    if foreign and marks is not None:
+        msg = f"{len(foreign)} translation units opened another {marks.name} than the generated one"
         hint = f"the first is {foreign[0]}; {_RETRY_HINT}"
         raise ProductFailure(msg, hint=hint)
     if len(forced) != len(units) or not units:
@@ -120,10 +119,11 @@ def prove(
         without = len(units) - len(forced)
         msg = f"{without} of {len(units)} translation units do not include the header"
         raise ProductFailure(msg, hint=f"the first without {header} is {missing}")
-    with_regions = any(file.name == "midout.h" for unit in units for file in opened[unit])
-    if midout is not None and not with_regions:
-        msg = f"none of {len(units)} translation units opened the generated midout.h"
-        raise ProductFailure(msg, hint="does this engine still mark its regions with midout.h?")
+    read = {file.name for unit in units for file in opened[unit]}
+    if marks is not None and marks.name not in read:
+        msg = f"none of {len(units)} translation units opened the generated {marks.name}"
+        hint = f"does this engine still mark its regions with {marks.name}?"
+        raise ProductFailure(msg, hint=hint)
     return len(units)
 
 
@@ -134,5 +134,5 @@ def _forces(command: str, header: Path) -> bool:
     )
 
 
-def _other_midout(files: frozenset[Path], midout: Path | None) -> bool:
-    return midout is not None and any(f.name == "midout.h" and f != midout for f in files)
+def _other_marks(files: frozenset[Path], marks: Path | None) -> bool:
+    return marks is not None and any(f.name == marks.name and f != marks for f in files)

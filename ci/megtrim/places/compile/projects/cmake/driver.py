@@ -35,6 +35,7 @@ _CMAKES_OWN = re.compile(
 """Some of these CMake reads in the first run in a folder only."""
 
 _CACHE = "CMakeCache.txt"
+_FOUND_PROGRAM = re.compile(r"^\w+:FILEPATH=(/.+)$", re.MULTILINE | re.ASCII)
 _CHECKS = "CMakeFiles"
 _CHECKS_LOG = f"{_CHECKS}/CMakeConfigureLog.yaml"
 _BUILT = "built.json"
@@ -121,17 +122,30 @@ class _Output:
 def drop_stale_tree(
     tree: WorkTree, toolchain: Toolchain, settings: Sequence[tuple[str, str]]
 ) -> None:
-    """CMake keeps options that are no longer passed and flags of its first run, and Ninja does not
-    notice a compiler that was replaced under the same name.
+    """CMake keeps options that are no longer passed, flags of its first run and the programs that
+    it found then, and Ninja does not notice a compiler that was replaced under the same name.
     """
     record = tree.root / _CONFIGURED
     wanted = json.dumps([sorted(toolchain.identity().items()), sorted(settings)])
-    if record.exists() and record.read_text(encoding="utf-8") == wanted:
+    known = record.exists() and record.read_text(encoding="utf-8") == wanted
+    if known and (toolchain.image or not _lost_a_program(tree)):
         return
     with guard_write(tree.build):
         if tree.build.exists():
             shutil.rmtree(tree.build)
     write_atomically(record, wanted)
+
+
+def _lost_a_program(tree: WorkTree) -> bool:
+    """Tell whether CMake found a program or file that is gone since, such as a Python of a virtual
+    environment that was removed. Files of the tree itself may be made again.
+    """
+    try:
+        cache = load_text(tree.build / _CACHE)
+    except (OSError, ValueError):
+        return False
+    found = (Path(path) for path in _FOUND_PROGRAM.findall(cache))
+    return any(not path.is_relative_to(tree.root) and not path.exists() for path in found)
 
 
 def is_started(tree: WorkTree) -> bool:

@@ -75,7 +75,7 @@ def render(
     """For a tree whose sources are in ``src`` next to the file.
 
     With ``quoted_include``, the folder ``include`` next to it is searched first for quoted
-    includes: the generated ``midout.h`` is then found before the engine's own, in any order.
+    includes: the generated header of marks is then found before the engine's own, in any order.
     ``engine_tree`` is the way from the tree of an application to the engine's.
     """
     # Debug information is never shipped, and triples the size of objects and links. Without it,

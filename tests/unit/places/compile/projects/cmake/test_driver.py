@@ -162,6 +162,34 @@ def fake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Path]
     return place
 
 
+@pytest.mark.parametrize(
+    ("entry", "image", "remains"),
+    [
+        ("PYTHON_EXECUTABLE:FILEPATH={here}/venv/bin/python3", "", False),
+        ("PYTHON_EXECUTABLE:FILEPATH={here}/venv/bin/python3", "sha256:0", True),  # inside it
+        ("PYTHON_EXECUTABLE:FILEPATH={here}/python3", "", True),
+        ("PYTHON_EXECUTABLE:FILEPATH=PYTHON_EXECUTABLE-NOTFOUND", "", True),
+        ("TOOL:FILEPATH={here}/tree/build/made-later", "", True),
+        ("PREFIX:PATH={here}/gone", "", True),
+    ],
+)
+def test_a_tree_goes_with_a_program_that_it_used(
+    tmp_path: Path, entry: str, image: str, remains: bool
+) -> None:
+    write(tmp_path, {"python3": ""})
+    tree = WorkTree(root=tmp_path / "tree")
+    tree.build.mkdir(parents=True)
+    toolchain = replace(TOOLCHAIN, image=image)
+    driver.drop_stale_tree(tree, toolchain, ())
+    tree.build.mkdir()
+    cache = f"//A comment\n{entry.format(here=tmp_path)}\n"
+    (tree.build / "CMakeCache.txt").write_text(cache, encoding="utf-8")
+
+    driver.drop_stale_tree(tree, toolchain, ())
+
+    assert tree.build.exists() == remains
+
+
 def test_a_build_is_configured_and_then_built(
     processes: ProcessRunner, job: Job, tmp_path: Path, fake: Callable[..., Path]
 ) -> None:
