@@ -30,7 +30,6 @@ _WAITS = re.compile(
     r"pthread_(?:cond_\w*wait|join|barrier_wait|mutex_\w*lock|rwlock_\w*lock|spin_lock)"
     r"|sem_\w*wait|e?poll\w*|epoll_wait|p?select|\w*sleep|sched_yield|syscall|sigwait\w*|pause"
     r"|_ZNSt(?:18condition_variable\w*|6thread\w*)"
-    r"|clock\w*|time|gettimeofday|rand\w*|getenv|malloc_usable_size"
 )
 """A function that calls one of these stays whole: which of its blocks run is up to chance."""
 _HEADER = "{name:<16}{zero:<12}{zero:<6}{zero:<6}{mode:<8}{size:<10}`\n"
