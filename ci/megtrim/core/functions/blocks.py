@@ -70,9 +70,7 @@ def join(lists: Iterable[Mapping[str, tuple[int, ...]]]) -> dict[str, tuple[int,
 
 
 def dump_blocks(found: BlockList) -> str:
-    rows = (
-        " ".join((name, *map(str, numbers))) for name, numbers in sorted(found.blocks.items())
-    )
+    rows = (" ".join((name, *map(str, numbers))) for name, numbers in sorted(found.blocks.items()))
     return "\n".join([MAGIC, f"link {found.link_sha256}", *rows, ""])
 
 

@@ -30,8 +30,11 @@ _WAITS = re.compile(
     r"pthread_(?:cond_\w*wait|join|barrier_wait|mutex_\w*lock|rwlock_\w*lock|spin_lock)"
     r"|sem_\w*wait|e?poll\w*|epoll_wait|p?select|\w*sleep|sched_yield|syscall|sigwait\w*|pause"
     r"|_ZNSt(?:18condition_variable\w*|6thread\w*)"
+    r"|(?:secure_)?getenv"
 )
-"""A function that calls one of these stays whole: which of its blocks run is up to chance."""
+"""A function that calls one of these stays whole: which of its blocks run is up to other threads, or
+to the environment.
+"""
 _HEADER = "{name:<16}{zero:<12}{zero:<6}{zero:<6}{mode:<8}{size:<10}`\n"
 _MAX_SHORT = 15
 
