@@ -150,7 +150,12 @@ def trims_functions(config: Config) -> bool:
 
 def defers_functions(config: Config) -> bool:
     """Into a second file, the program's rest."""
-    return config.trim.level == "deferred"
+    return config.trim.defers_functions
+
+
+def splits_functions(config: Config) -> bool:
+    """Of a function that ran, blocks that did not are deferred as well."""
+    return config.trim.splits_functions
 
 
 def keeps_tests(config: Config) -> bool:

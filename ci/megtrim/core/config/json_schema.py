@@ -9,7 +9,7 @@ from megtrim.core.build_spec import LOWEST_API, MINIMUM_SIZE, Variant
 from megtrim.core.config.device import KINDS_OF_KEY, PATH_KEYS
 from megtrim.core.config.kinds import CMAKE, LINK, find_facts, has_models, list_built_by
 from megtrim.core.config.limits import Budget
-from megtrim.core.config.model import Config
+from megtrim.core.config.model import FUNCTION_LEVELS, Config
 from megtrim.core.config.references import (
     COMPILED,
     FUNCTION_KEYS,
@@ -131,7 +131,7 @@ def _engine_rules() -> Iterator[Schema]:
 
 _PROJECT_TRIM: Schema = {
     "properties": {
-        "level": {"enum": ["function", "deferred", None]},
+        "level": {"enum": [*FUNCTION_LEVELS, None]},
         "base": {"enum": ["plain", None]},
     }
     | {key: {"type": "null"} for key in COMPILED}
@@ -142,7 +142,7 @@ _PROJECT_TRIM: Schema = {
 def _trim_rules() -> Iterator[Schema]:
     for key in FUNCTION_KEYS:
         levels = {
-            "properties": {"level": {"enum": ["function", "deferred"]}},
+            "properties": {"level": {"enum": list(FUNCTION_LEVELS)}},
             "required": ["level"],
         }
         yield _if({"required": [key]}, levels)

@@ -20,7 +20,7 @@ from megtrim.core.config.device import BoardAccess, DeviceSettings, PowerPort, i
 from megtrim.core.config.document import LARGEST_FILE_BYTES, Document, MarkedDict, parse_document
 from megtrim.core.config.items import choose_toolchain, expand_threads, read_items, toolchain_names
 from megtrim.core.config.kinds import find_builder
-from megtrim.core.config.model import DEFAULT_LEVEL_OF_CMAKE, Config
+from megtrim.core.config.model import DEFAULT_LEVEL_OF_CMAKE, DEFERRING_LEVELS, Config
 from megtrim.core.config.problems import (
     ConfigError,
     KeyPath,
@@ -240,7 +240,7 @@ def _quick(document: Document) -> Document:
     engine = document.data.get("engine")
     of_project = isinstance(engine, MarkedDict) and find_builder(engine.get("kind")) != ""
     asked = trim.get("level", DEFAULT_LEVEL_OF_CMAKE if of_project else "function")
-    level = "deferred" if asked == "deferred" else "function"
+    level = "deferred" if asked in DEFERRING_LEVELS else "function"
     quick = MarkedDict(left | {"level": level, "base": "plain"}, trim.marks)
     return replace(document, data=document.data.replace({"trim": quick}))
 

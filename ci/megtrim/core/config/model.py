@@ -101,6 +101,9 @@ ARCHIVE_SUFFIX = ".a"
 GENERATED = "generated"
 """The scenario of a model that has none, at the level operator."""
 DEFAULT_LEVEL_OF_CMAKE = "deferred"
+DEFERRING_LEVELS = ("deferred", "blocks")
+"""Levels of which what did not run is in a second file."""
+FUNCTION_LEVELS = ("function", *DEFERRING_LEVELS)
 DEFAULT_TARGET = "load_and_run"
 DEFAULT_COMPILER = "cc"
 _SHARED = re.compile(r".+\.so(\.[0-9]+)*")
@@ -162,19 +165,22 @@ class SwitchesConfig(ConfigSection):
 class TrimConfig(ConfigSection):
     """How far the engine is trimmed."""
 
-    level: Literal["operator", "region", "function", "deferred"] = "region"
+    level: Literal["operator", "region", "function", "deferred", "blocks"] = "region"
     """operator: operators and data types that no model has are left out, and all kernels of the
     others stay; nothing is run before the build. region: kernels that no scenario runs are not
     compiled. function: functions that no scenario
     ran are left out at link time as well, which makes the program much smaller, but also more
     brittle. deferred: these functions move into a second file, from which the program loads them
-    when it needs them; this is the default for kinds cmake, ncnn and link."""
+    when it needs them; this is the default for kinds cmake, ncnn and link. blocks: the blocks that
+    did not run, of functions that ran, move there as well; for kinds cmake, ncnn and link, with
+    clang-linux-arm64 and clang 22 or newer."""
     operators: Literal["listed", "all"] = "listed"
     """listed: operators and data types that no model has are left out. all: they stay, and only
     what was traced decides, as in a header that is made of traces alone."""
     base: Literal["reduced", "plain"] = "reduced"
-    """The build that the levels function and deferred start from. With plain, there is no profile
-    build, and regions are not trimmed; this is the default for kinds cmake, ncnn and link."""
+    """The build that the levels function, deferred and blocks start from. With plain, there is no
+    profile build, and regions are not trimmed; this is the default for kinds cmake, ncnn and
+    link."""
     keep: tuple[Pattern, ...] = ()
     """Functions to keep in any case: shell patterns for names, or folders such as src/log/."""
     exports: tuple[Export, ...] = Field(default=(), min_length=1)
@@ -211,7 +217,15 @@ class TrimConfig(ConfigSection):
 
     @property
     def trims_functions(self) -> bool:
-        return self.level in ("function", "deferred")
+        return self.level in FUNCTION_LEVELS
+
+    @property
+    def defers_functions(self) -> bool:
+        return self.level in DEFERRING_LEVELS
+
+    @property
+    def splits_functions(self) -> bool:
+        return self.level == "blocks"
 
     @property
     def keeps_kernels(self) -> bool:

@@ -243,7 +243,10 @@ def _check_trim(config: Config, _document: Document) -> Mistakes:
             found = "a key that has no effect unless functions are trimmed"
             if trim.keeps_kernels and trim.base == "plain" and key == "base":
                 found = "plain next to level: operator, which compiles the engine again"
-            yield Mistake(("trim", key), found, "level: function or deferred")
+            yield Mistake(("trim", key), found, "level: function, deferred or blocks")
+    if trim.splits_functions and trim.base != "plain":
+        found = "blocks next to base: reduced, whose build is not observed by blocks"
+        yield Mistake(("trim", "level"), found, "base: plain, or level: deferred")
     yield from _check_exports(config)
     for key in COMPILED if trim.trims_functions and trim.base == "plain" else ():
         if key in trim.model_fields_set:

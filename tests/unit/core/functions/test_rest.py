@@ -32,11 +32,20 @@ def symbol(name: str, of: str = "", kind: int = 2) -> Named:
     return Named(name=name, part=of or f".text.{name}", size=32, kind=kind)
 
 
+def whole(*names: str) -> rest.Deferred:
+    return rest.Deferred(whole=frozenset(names))
+
+
 def renamed(
-    parts: list[Part], symbols: list[Named], *names: str, needed: Needed | None = None
+    parts: list[Part],
+    symbols: list[Named],
+    *names: str,
+    needed: Needed | None = None,
+    cut: tuple[str, ...] = (),
 ) -> list[str]:
     data = bytearray(object_file(parts, symbols))
-    for at, new in rest.edits(bytes(data), names, needed, (), source="a.o"):
+    deferred = rest.Deferred(whole=frozenset(names), cut=frozenset(cut))
+    for at, new in rest.edits(bytes(data), deferred, needed, (), source="a.o"):
         data[at : at + len(new)] = new
     return [name for name in read(bytes(data)).sections if name.startswith((".rest", ".rdat"))]
 
@@ -80,6 +89,12 @@ def test_which_sections_are_renamed(
     assert renamed(parts, symbols, *names) == expected
 
 
+def test_what_was_cut_off_is_renamed_where_its_function_is_cut() -> None:
+    parts = [ONE, part(".text.split.one"), part(".text.split.other")]
+    assert renamed(parts, BOTH[:1], cut=("one",)) == [".rest.split.one"]
+    assert renamed(parts, BOTH[:1]) == []
+
+
 TEXT = part(".rodata.str1.1", flags=ALLOC | 0x30)
 POINTERS = part(".data.rel.ro.names", flags=ALLOC | WRITE)
 OTHERS = (
@@ -106,7 +121,7 @@ def test_data_that_is_not_needed_is_renamed(needed: Needed | None, expected: lis
 
 def test_deferred_functions_may_refer_to_nothing() -> None:
     data = bytearray(object_file([ONE, TWO, part(".text.three", *CALL)], BOTH))
-    for at, new in rest.forget(bytes(data), ["one", "two"], source="a.o"):
+    for at, new in rest.forget(bytes(data), whole("one", "two"), source="a.o"):
         data[at : at + len(new)] = new
     made = read(bytes(data))
     assert [len(made.relocations[name]) for name in (".rela.text.one", ".rela.text.three")] == [
@@ -159,7 +174,7 @@ def test_code_computes_what_is_near(steps: Steps, expected: list[tuple[int, int]
     data = bytearray(
         object_file([code, TWO], [symbol("own", ".text.two"), symbol("far", TWO.name)])
     )
-    for at, new in rest.edits(bytes(data), (), None, {"own"}, source="a.o"):
+    for at, new in rest.edits(bytes(data), whole(), None, {"own"}, source="a.o"):
         data[at : at + len(new)] = new
     unit = Object(bytes(data))
     (table,) = unit.relocated[1]
@@ -173,14 +188,15 @@ def test_code_computes_what_is_near(steps: Steps, expected: list[tuple[int, int]
 
 def test_every_object_of_an_archive_is_edited() -> None:
     member = object_file([part(".text.one")], [symbol("one")])
-    found = rest.edits(archive({"a.o": member, "b.o": member}), {"one"}, None, (), source="a.a")
+    data = archive({"a.o": member, "b.o": member})
+    found = rest.edits(data, whole("one"), None, (), source="a.a")
     assert [new for _, new in found] == [b".rest", b".rest"]
 
 
 def test_a_damaged_object_is_refused() -> None:
     data = object_file([part(".text.one")], [symbol("one")])
     with pytest.raises(InputError, match=r"a\.o: a damaged object"):
-        rest.edits(data[:-80], {"one"}, None, (), source="a.o")
+        rest.edits(data[:-80], whole("one"), None, (), source="a.o")
 
 
 BEFORE = functions(("one", 0x10000, 32), ("two", 0x10100, 32))
@@ -198,6 +214,12 @@ PLACE = range(0x10100, 0x10200)
             functions(("one", 0x10000, 32)),
             "functions that are to be deferred are still there, one",
         ),
+        (("two",), functions(("two", 0x10100, 9), ("one.cold", 0x10110, 9)), ""),
+        (
+            ("one",),
+            functions(("two.cold", 0x10110, 9)),
+            "functions that are to stay lie in the rest, two.cold",
+        ),
         (("two",), replace(BEFORE, exported=frozenset({"new"})), "names became exported"),
         (("two",), replace(BEFORE, exported=frozenset({"megtrim_rest"})), ""),
         (("two",), replace(BEFORE, registrations=-1), "less is called before main"),
@@ -205,7 +227,13 @@ PLACE = range(0x10100, 0x10200)
 )
 def test_the_link_is_proven(deferred: tuple[str, ...], after: FunctionTable, problem: str) -> None:
     try:
-        rest.prove(BEFORE, after, deferred, PLACE, source="program")
+        rest.prove(
+            BEFORE,
+            after,
+            rest.Deferred(frozenset(deferred), frozenset(("one",))),
+            PLACE,
+            source="program",
+        )
         said = ""
     except ProductFailure as failure:
         said = failure.message

@@ -22,6 +22,7 @@ from megtrim.core.trim.builds import applications
 from megtrim.core.trim.results import SizeFlagResult
 from megtrim.libs.util.errors import InputError
 from megtrim.libs.util.value import Value
+from megtrim.places.compile.toolchains import splitting
 
 _UNCHANGED = ("true", "none")
 WITH_LLD = ("zig", "clang-linux-arm64", "clang-linux-armhf", "ndk")
@@ -147,10 +148,12 @@ def inlines_at_link(session: Session) -> bool:
 def expect_usable(session: Session) -> None:
     loaded = session.request.loaded
     machine = session.services.toolchain.machine
-    if loaded.config.trim.level == "deferred" and machine not in _DEFERRING:
+    if loaded.config.trim.defers_functions and machine not in _DEFERRING:
         where = f"{loaded.path}:{loaded.line('trim', 'level')}"
         msg = f"{where}: functions can be deferred on {' and '.join(_DEFERRING)}, not on {machine}"
         raise InputError(msg, hint="use trim.level: function for this machine")
+    if loaded.config.trim.splits_functions:
+        splitting.expect_sound(session.services.toolchain, loaded.describe("trim", "level"))
     for choice in _choices(session, switched_off(loaded.config.trim)):
         if choice.requested and choice.why_not:
             where = f"{loaded.path}:{loaded.line('trim', 'means', choice.means)}"
@@ -208,7 +211,7 @@ def choose(
             (value, _explain_refusal(means, value, toolchain, off, alone=alone, whole=whole))
             for value in candidates
         ]
-        if trim.level == "deferred" and means in _NOT_DEFERRING:
+        if trim.defers_functions and means in _NOT_DEFERRING:
             refusals = [(value, _NOT_DEFERRING[means]) for value in candidates]
         value, why_not = next((refusal for refusal in refusals if not refusal[1]), refusals[-1])
         chosen.append(

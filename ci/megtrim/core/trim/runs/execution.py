@@ -53,6 +53,10 @@ class RunSpec(Value):
     """File that the program leaves and that is brought back; empty: none."""
     without_model: bool = False
     """The model is named and not there."""
+    missing: str = ""
+    """An input that is named and not there; empty: all are."""
+    is_folder: bool = False
+    """A folder is in the place of the ``missing`` input."""
     with_rest: bool = False
     """The deferred functions of the file with the engine lie next to it."""
     prefix: str = ""
@@ -106,7 +110,10 @@ def run_on(lease: Lease, spec: RunSpec) -> RunResult:
             for i, (name, path) in enumerate(sorted(read.items()))
         }
         for name, path in read.items():
-            directory.put(path, inputs[name])
+            if name != spec.missing:
+                directory.put(path, inputs[name])
+        if spec.is_folder:
+            directory.make(inputs[spec.missing])
         if spec.cache is not None:
             directory.put(spec.cache, spec.prefix + CACHE_FILE)
         directory.make(spec.prefix + DUMP)

@@ -14,7 +14,7 @@ from megtrim.core.functions import link_map, linker_script, local_functions, res
 from megtrim.libs.util.errors import InfrastructureFailure, InputError
 from megtrim.libs.util.files import guard_write, write_atomically
 from megtrim.places.compile.projects.cmake import driver
-from megtrim.places.compile.projects.link import invocation
+from megtrim.places.compile.projects.link import invocation, splitting
 from megtrim.places.compile.projects.link.invocation import (
     ASK_TIMEOUT_S,
     LINK_TIMEOUT_S,
@@ -22,6 +22,7 @@ from megtrim.places.compile.projects.link.invocation import (
     LinkCommand,
     LinkEnvironment,
 )
+from megtrim.places.compile.projects.link.splitting import CompiledUnit
 
 LINKS = "links"
 STRIPPED = "stripped"
@@ -54,8 +55,16 @@ _UNWINDERS = frozenset({"libgcc_eh.a", "libgcc_real.a"})
 """They abort, without their message, if they do not find unwind tables of their own."""
 
 
-def make(spec: LinkSpec, command: LinkCommand, link_env: LinkEnvironment, folder: Path) -> None:
+def make(
+    spec: LinkSpec,
+    command: LinkCommand,
+    link_env: LinkEnvironment,
+    folder: Path,
+    units: Collection[CompiledUnit],
+) -> None:
     """Link to ``folder/links/LABEL/TARGET``, with symbols; ``stripped/TARGET`` is next to it.
+
+    ``units`` are compiled again where functions are cut.
 
     Raises InputError if the linker cannot do it, ProductFailure if the link fails.
     """
@@ -70,6 +79,8 @@ def make(spec: LinkSpec, command: LinkCommand, link_env: LinkEnvironment, folder
     if spec.unfolded:
         _expect_code(command, call, spec.target, link_env)
     argv = (*call.argv, *_last(spec, call, link_env))
+    if spec.blocks:
+        argv = splitting.split(argv, dict(spec.blocks), units, link_env)
     if spec.deferred:
         argv = _defer_sections(argv, call, spec, link_env)
     elif spec.emptied or not spec.unwind_tables:
@@ -295,7 +306,8 @@ def copy_inputs(
     link of them ``placed``. Raises InputError for a damaged object or archive.
     """
     names = local_functions.number_names(spec.emptied)
-    deferred = frozenset(spec.deferred)
+    cut = frozenset(name for name, _ in spec.blocks)
+    deferred = rest.Deferred(whole=frozenset(spec.deferred), cut=cut)
     near = frozenset(spec.near)
     made: dict[Path, str] = {}
     words = [argv[0]]
@@ -317,7 +329,7 @@ def copy_inputs(
             if placed is not None:
                 needed = placed.get(str(link_env.scratch / "inputs" / place))
                 edits += rest.edits(data, deferred, needed, near, source=str(path))
-            elif deferred:
+            elif deferred.whole:
                 edits += rest.forget(data, deferred, source=str(path))
             made[path] = str(copy) if _copy_edited(path, copy, edits) else word
         words.append(made[path])
