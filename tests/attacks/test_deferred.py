@@ -85,7 +85,7 @@ DEFERRED = tuple(f"later_{name}" for name in _LATER)
 def cut(linked: Path, name: str) -> cutter.CutProgram:
     table = read_table(linked / name)
     place = rest.find_place((linked / name).read_bytes(), source=name)
-    rest.prove(table, table, rest.Deferred(frozenset(DEFERRED)), place, source=name)
+    rest.prove(table, table, rest.Deferred(whole=frozenset(DEFERRED)), place, source=name)
     return cutter.cut((linked / "stripped" / name).read_bytes(), name, table, source=name)
 
 

@@ -90,9 +90,9 @@ def test_which_sections_are_renamed(
 
 
 def test_what_was_cut_off_is_renamed_where_its_function_is_cut() -> None:
-    parts = [ONE, part(".text.split.one"), part(".text.split.other")]
-    assert renamed(parts, BOTH[:1], cut=("one",)) == [".rest.split.one"]
-    assert renamed(parts, BOTH[:1]) == []
+    parts = [part(".text.one"), part(".text.split.one"), part(".text.split.other")]
+    assert renamed(parts, [symbol("one")], cut=("one",)) == [".rest.split.one"]
+    assert renamed(parts, [symbol("one")]) == []
 
 
 TEXT = part(".rodata.str1.1", flags=ALLOC | 0x30)
@@ -226,14 +226,9 @@ PLACE = range(0x10100, 0x10200)
     ],
 )
 def test_the_link_is_proven(deferred: tuple[str, ...], after: FunctionTable, problem: str) -> None:
+    there = rest.Deferred(whole=frozenset(deferred), cut=frozenset({"one"}))
     try:
-        rest.prove(
-            BEFORE,
-            after,
-            rest.Deferred(frozenset(deferred), frozenset(("one",))),
-            PLACE,
-            source="program",
-        )
+        rest.prove(BEFORE, after, there, PLACE, source="program")
         said = ""
     except ProductFailure as failure:
         said = failure.message

@@ -96,9 +96,9 @@ def ran(
 
     ``spec`` is of the link that :func:`link_for` names, with its symbols; ``observables`` are
     those of the unfolded link, and make the list the same, whoever records. ``speaks``: the
-    program has words for what goes wrong, so they are kept. ``complaints``: further runs that may
-    fail; where they run blocks of a function that the scenario does not, all of it is kept. Raises
-    ProductFailure where the run fails, InfrastructureFailure where nothing was recorded.
+    program has words for what goes wrong, so they are kept. ``complaints``: further runs, which may
+    fail; functions that only these run may not be cut. Raises ProductFailure where the run fails,
+    InfrastructureFailure where nothing was recorded.
     """
     logged = link_for(lease, shared=bool(spec.companions)) is Link.UNFOLDED
     record, variables = _LOGGED if logged else _PROBED
@@ -135,13 +135,9 @@ def ran(
         else:
             names.update(probes.parse_record(each.recorded, table, source=source))
     functions = function_list(observables, names.union(holding(table, addresses | others)))
-    ran_blocks = find_blocks(mapped, table, addresses)
-    with_complaints = find_blocks(mapped, table, addresses | others)
-    blocks = tuple(
-        ran_blocks[name]
-        for name in functions.names
-        if name in ran_blocks and ran_blocks[name] == with_complaints[name]
-    )
+    own = frozenset(holding(table, addresses))
+    observed = find_blocks(mapped, table, addresses | others)
+    blocks = tuple(observed[name] for name in functions.names if name in own and name in observed)
     return Recorded(functions=functions, blocks=blocks, run=found[0].run)
 
 

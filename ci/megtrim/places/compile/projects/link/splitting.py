@@ -25,6 +25,7 @@ from megtrim.places.compile.projects.link.invocation import LINK_TIMEOUT_S, Link
 
 _FUNCTION = 2
 _TEXT = ".text."
+_UNITS = "units"
 _WITH_A_WORD = ("-o", "-MF", "-MT", "-MQ")
 _ALONE = ("-MD", "-MMD", MAP_FLAG)
 _WAITS = re.compile(
@@ -70,17 +71,26 @@ def _compile_all(
     units: Collection[CompiledUnit],
     link_env: LinkEnvironment,
 ) -> dict[bytes, bytes]:
-    """Return, by the content of each unit's object, that of the one that replaces it."""
-    place = link_env.scratch / "units"
+    """Return, by the content of each unit's object, that of the one that replaces it.
+
+    A unit whose list is that of the link before is not compiled again.
+    """
+    place = link_env.scratch.parents[1] / _UNITS / link_env.scratch.name
     with guard_write(place):
-        place.mkdir(parents=True)
+        place.mkdir(parents=True, exist_ok=True)
     made = {}
+    used = set()
     for unit in units:
         data = unit.output.read_bytes() if unit.output.is_file() else b""
         names = find_cut(data, blocks, source=str(unit.output))
         if names and data not in made:
             own = {name: blocks[name] for name in names}
-            made[data] = _compile(unit, own, place, link_env)
+            there = _compile(unit, own, place, link_env)
+            used.add(there)
+            made[data] = there.read_bytes()
+    with guard_write(place):
+        for former in {*place.iterdir()} - used:
+            former.unlink()
     return made
 
 
@@ -126,18 +136,25 @@ def _compile(
     blocks: Mapping[str, tuple[int, ...]],
     place: Path,
     link_env: LinkEnvironment,
-) -> bytes:
+) -> Path:
     rows = (f"f {name}\nc {' '.join(map(str, of))}\n" for name, of in sorted(blocks.items()))
     text = "v1\n" + "".join(rows)
+    words = tuple(without_outputs(unit.words))
+    known = (link_env.toolchain.version, *words, text)
+    key = hashlib.sha256(unit.output.read_bytes() + "\0".join(known).encode()).hexdigest()
+    made = place / f"{key}.o"
+    if made.is_file():
+        return made
     # A compiler cache knows the list by its name alone.
-    listed = place / f"{hashlib.sha256(text.encode()).hexdigest()}.txt"
+    listed = place / f"{key}.txt"
     write_atomically(listed, text)
-    made = place / "unit.o"
-    words = (*without_outputs(unit.words), f"-fbasic-block-sections=list={listed}")
+    unfinished = place / "unit.o"
+    cut = (f"-fbasic-block-sections=list={listed}", "-o", str(unfinished))
     there = replace(link_env, build=unit.folder)
-    outcome = there.run((*words, "-o", str(made)), LINK_TIMEOUT_S)
+    outcome = there.run((*words, *cut), LINK_TIMEOUT_S)
     there.expect(outcome, f"{unit.output.name} does not compile with its functions cut")
-    return made.read_bytes()
+    unfinished.replace(made)
+    return made
 
 
 def without_outputs(words: Sequence[str]) -> Iterator[str]:
