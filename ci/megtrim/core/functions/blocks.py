@@ -10,13 +10,12 @@ of several functions of a name is not listed: nothing says which is meant. Pure.
 """
 
 import hashlib
-import re
 from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from itertools import pairwise
 
 from megtrim.core.functions.observables import FIRST, parse_lines, refusal
+from megtrim.core.keep.split_function import DIGITS, SplitFunction
 from megtrim.libs.elf.block_map import MappedFunction
 from megtrim.libs.elf.symbol_names import is_linkable
 from megtrim.libs.elf.symbol_table import FunctionTable
@@ -25,32 +24,6 @@ from megtrim.libs.util.value import Value
 
 MAGIC = "megtrim blocks v1"
 _HINT = "record the functions again"
-_SHAPE = re.compile(r"(\S+) ([0-9a-f]{16})((?: (?:0|[1-9][0-9]{0,8}))+)")
-_DIGITS = 16
-
-
-class SplitFunction(Value):
-    name: str
-    digest: str
-    """Of the graph of its blocks."""
-    numbers: tuple[int, ...]
-    """Of the blocks that ran, ascending."""
-
-    def __str__(self) -> str:
-        return f"{self.name} {self.digest} {' '.join(map(str, self.numbers))}"
-
-    @classmethod
-    def parse(cls, text: str) -> "SplitFunction":
-        """Raises InputError for anything but what ``str`` makes of one."""
-        found = _SHAPE.fullmatch(text)
-        if found is None or not is_linkable(found[1]):
-            msg = f"found {text[:80]!r}, expected a linkage name, 16 hexadecimal digits and numbers"
-            raise InputError(msg, hint=_HINT)
-        numbers = tuple(int(number) for number in found[3].split())
-        if any(before >= after for before, after in pairwise(numbers)):
-            msg = f"the blocks of {found[1][:80]!r} do not ascend"
-            raise InputError(msg, hint=_HINT)
-        return cls(name=found[1], digest=found[2], numbers=numbers)
 
 
 class BlockList(Value):
@@ -65,7 +38,7 @@ def digest_blocks(function: MappedFunction) -> str:
         f"{block.number} {block.address - function.address} {block.size_bytes} {block.traits}\n"
         for block in function.blocks
     )
-    return hashlib.sha256("".join(rows).encode()).hexdigest()[:_DIGITS]
+    return hashlib.sha256("".join(rows).encode()).hexdigest()[:DIGITS]
 
 
 def find_digests(functions: Iterable[MappedFunction], table: FunctionTable) -> dict[str, str]:

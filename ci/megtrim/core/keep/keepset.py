@@ -8,9 +8,9 @@ from enum import StrEnum
 from itertools import pairwise
 from typing import TypeVar
 
-from megtrim.core.functions.blocks import SplitFunction
 from megtrim.core.keep.operators import OperatorNeeds, select_needs, strip_version, unite_needs
 from megtrim.core.keep.region import Region, order
+from megtrim.core.keep.split_function import SplitFunction
 from megtrim.core.keep.trace import TraceFailure, TraceProblem
 from megtrim.libs.elf.symbol_names import brief
 from megtrim.libs.util.environment import Variables

@@ -32,7 +32,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
-from megtrim.core.functions.blocks import SplitFunction
 from megtrim.core.keep.keepset import (
     GENERATIONS,
     KeepSet,
@@ -42,6 +41,7 @@ from megtrim.core.keep.keepset import (
 )
 from megtrim.core.keep.operators import MAX_HASH, Needed, OperatorNeeds, unite_needs
 from megtrim.core.keep.region import Region
+from megtrim.core.keep.split_function import SplitFunction
 from megtrim.libs.elf.symbol_names import is_linkable
 from megtrim.libs.elf.type_names import is_identifier
 from megtrim.libs.util.errors import ACCEPT, InputError

@@ -4,7 +4,6 @@ import pytest
 
 from megtrim.core.functions.blocks import (
     BlockList,
-    SplitFunction,
     digest_blocks,
     dump_blocks,
     find_blocks,
@@ -12,6 +11,7 @@ from megtrim.core.functions.blocks import (
     parse_blocks,
     plan_cuts,
 )
+from megtrim.core.keep.split_function import SplitFunction
 from megtrim.libs.elf.block_map import Block, MappedFunction
 from megtrim.libs.elf.symbol_table import Function, FunctionTable
 from megtrim.libs.util.errors import InputError

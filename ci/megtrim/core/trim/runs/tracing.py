@@ -10,9 +10,10 @@ from dataclasses import replace
 from megtrim.core.build_spec import Link, Variant
 from megtrim.core.chain.filenames import TRACE_FILE
 from megtrim.core.functions import probes, qemu_log
-from megtrim.core.functions.blocks import SplitFunction, find_blocks
+from megtrim.core.functions.blocks import find_blocks
 from megtrim.core.functions.observables import FunctionList, Observables, function_list
 from megtrim.core.keep.marks import RegionTraces
+from megtrim.core.keep.split_function import SplitFunction
 from megtrim.core.keep.trace import Trace
 from megtrim.core.own_program import read_error
 from megtrim.core.trim.runs import execution

@@ -33,7 +33,6 @@ from megtrim.core.evidence.evidence import LARGEST_LIST, DeviceResult, expect_fi
 from megtrim.core.functions import link_map, linker_script, probes
 from megtrim.core.functions.blocks import (
     BlockList,
-    SplitFunction,
     dump_blocks,
     parse_blocks,
 )
@@ -52,6 +51,7 @@ from megtrim.core.functions.observables import (
 )
 from megtrim.core.keep.keepset import KeepSet, ScenarioRecord, build_keep_set
 from megtrim.core.keep.keepset_files import dump_keep_set, read_keep_set
+from megtrim.core.keep.split_function import SplitFunction
 from megtrim.core.keep.trace import Trace, TraceFailure, TraceProblem
 from megtrim.core.project import find_operators
 from megtrim.core.trim.builds import applications, size_options, variants

@@ -108,7 +108,7 @@ class Builder:
                     each.target, each.label, tree, folder, applications
                 )
                 command = self._find_command(each.target, link_env)
-                units = self._list_units(tree) if each.blocks else ()
+                units = self._list_units(tree, each.target) if each.blocks else ()
                 relink.make(each, command, link_env, folder, units)
 
     def expect_linkable(
@@ -164,8 +164,9 @@ class Builder:
     def _find_command(self, target: str, link_env: LinkEnvironment) -> LinkCommand:
         return relink.read_command(_find_artifact(link_env.build, target), link_env)
 
-    def _list_units(self, tree: WorkTree) -> tuple[CompiledUnit, ...]:
-        """Return how each object of the build was compiled."""
+    def _list_units(self, tree: WorkTree, target: str) -> tuple[CompiledUnit, ...]:
+        """Return how each object of the build was compiled, for the link of a target."""
+        del target  # those of all targets are recorded together
         units = build_records.parse_units(build_records.read_commands(tree.build), tree.build)
         return tuple(
             CompiledUnit(output=output, words=tuple(shlex.split(unit.command)), folder=tree.build)

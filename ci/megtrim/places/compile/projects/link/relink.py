@@ -21,6 +21,7 @@ from megtrim.places.compile.projects.link.invocation import (
     LinkCall,
     LinkCommand,
     LinkEnvironment,
+    Linker,
 )
 from megtrim.places.compile.projects.link.splitting import CompiledUnit
 
@@ -80,6 +81,9 @@ def make(
         _expect_code(command, call, spec.target, link_env)
     argv = (*call.argv, *_last(spec, call, link_env))
     if spec.blocks:
+        if call.linker is not Linker.LLD:
+            msg = f"{spec.target}: {call.linker} links it, and functions are cut for lld only"
+            raise InputError(msg, hint="link with -fuse-ld=lld, or set trim.level: deferred")
         argv = splitting.split(argv, dict(spec.blocks), units, link_env)
     if spec.deferred:
         argv = _defer_sections(argv, call, spec, link_env)
