@@ -97,9 +97,9 @@ def ran(
 
     ``spec`` is of the link that :func:`link_for` names, with its symbols; ``observables`` are
     those of the unfolded link, and make the list the same, whoever records. ``speaks``: the
-    program has words for what goes wrong, so they are kept. ``complaints``: further runs, which may
-    fail; functions that only these run may not be cut. Raises ProductFailure where the run fails,
-    InfrastructureFailure where nothing was recorded.
+    program has words for what goes wrong, so they are kept. ``complaints``: further runs. Where
+    one fails, and runs blocks that no other does, their functions may not be cut. Raises
+    ProductFailure where the run fails, InfrastructureFailure where nothing was recorded.
     """
     logged = link_for(lease, shared=bool(spec.companions)) is Link.UNFOLDED
     record, variables = _LOGGED if logged else _PROBED
@@ -118,13 +118,12 @@ def ran(
         unknown = replace(wanted, arguments=(*spec.arguments, UNKNOWN_FLAG))
         spoken = (replace(wanted, without_model=True), unknown)
         found += [_run(scenario, each, lease, note) for each in spoken]
-    failing = (replace(each, recorded=record, environment=watched) for each in complaints)
-    complained = [_run(scenario, each, lease, note) for each in failing]
+    watched_ones = (replace(each, recorded=record, environment=watched) for each in complaints)
+    found += [_run(scenario, each, lease, note) for each in watched_ones]
     names: set[str] = set()
     addresses: set[int] = set()
-    others: set[int] = set()
-    pairs = [(run, addresses) for run in found] + [(run, others) for run in complained]
-    for each, seen in pairs:
+    failing: set[int] = set()
+    for each in found:
         if not each.recorded:
             lost = f"left no {wanted.recorded}, so its functions are not known"
             msg = f"{scenario}: {lease.name} {lost}"
@@ -132,13 +131,19 @@ def ran(
             raise InfrastructureFailure(msg, hint=f"{loads}run it again, or on another device")
         source = f"{wanted.recorded} of {scenario}"
         if logged:
-            seen.update(qemu_log.find_addresses(each.recorded, table, source=source))
+            passed = ending(each.run) is RunOutcome.PASSED
+            seen = qemu_log.find_addresses(each.recorded, table, source=source)
+            (addresses if passed else failing).update(seen)
         else:
             names.update(probes.parse_record(each.recorded, table, source=source))
-    functions = function_list(observables, names.union(holding(table, addresses | others)))
-    own = frozenset(holding(table, addresses))
-    observed = find_blocks(mapped, table, addresses | others)
-    blocks = tuple(observed[name] for name in functions.names if name in own and name in observed)
+    functions = function_list(observables, names.union(holding(table, addresses | failing)))
+    known = find_blocks(mapped, table, addresses)
+    with_failing = find_blocks(mapped, table, addresses | failing)
+    blocks = tuple(
+        known[name]
+        for name in functions.names
+        if name in known and known[name] == with_failing[name]
+    )
     return Recorded(functions=functions, blocks=blocks, run=found[0].run)
 
 
