@@ -12,6 +12,7 @@ import numpy as np
 from megtrim.core.config.document import parse_document
 from megtrim.core.evidence.evidence import EvidenceSet, JobPurpose, parse_set
 from megtrim.core.evidence.fields import EarlyExit, parse_ending
+from megtrim.core.functions.blocks import parse_blocks as parse_block_list
 from megtrim.core.functions.link_map import parse_map
 from megtrim.core.functions.observables import (
     FunctionList,
@@ -90,6 +91,9 @@ _DATA = ROOT / "tests" / "data"
 _SAMPLE = ROOT / "examples" / "sample-engine"
 
 
+_BLOCK_LIST = f"megtrim blocks v1\nlink {64 * '0'}\nf {16 * '0'} 0 3\n".encode()
+
+
 @dataclass(frozen=True, slots=True)
 class FileReader:
     """A reader: it takes any bytes, and ends with a value or with an error of megtrim's."""
@@ -135,6 +139,10 @@ def _read_links(data: bytes) -> None:
 def _break_down(data: bytes) -> None:
     found = break_down(data, NameSources(), source="b")
     assert found.rows.total() == len(data)
+
+
+def _find_cut(data: bytes) -> None:
+    find_cut(data, ("one",), source="x")
 
 
 def _read_references(data: bytes) -> None:
@@ -207,6 +215,8 @@ READERS = (
     FileReader("segments", (LINKED, PROGRAM), _raw(segments)),
     FileReader("functions", (LINKED, PROGRAM), _raw(parse_table)),
     FileReader("map of blocks", (MAPPED,), _raw(parse_block_map)),
+    FileReader("list of blocks", (_BLOCK_LIST,), _raw(parse_block_list)),
+    FileReader("unit to cut", (OBJECT,), _find_cut),
     FileReader("C++ runtime", (LINKED, PROGRAM), _raw(find_cxx_runtime)),
     FileReader("pages", (LINKED, PROGRAM), _raw(partial(find_misfit, page_bytes=4096))),
     FileReader("references of a linked file", (PROGRAM, LINKED), _read_references),

@@ -73,6 +73,8 @@ _KINDS = (
     "blocks",
     *_OPERATOR_KINDS,
 )
+_NOUNS = {"region": "region", "function": "function", "blocks": "list of blocks"}
+"""Kinds of entries that scenarios need."""
 _MODEL = "model_sha256"
 _FIELDS = ("arguments", "inputs", "algo_cache_sha256", "threads", "trace_sha256")
 _LINK = "link_sha256"
@@ -232,11 +234,15 @@ def parse_keep_set(text: str, *, source: str) -> KeepSet:
         if records.setdefault(name, record) != record:
             problem = f"scenario {name!r} occurs twice, with different values"
             reader.fail(problem, f"scenario {name}")
-    for kind in ("region", "function", "blocks"):
+    for kind, noun in (
+        ("region", "region"),
+        ("function", "function"),
+        ("blocks", "list of blocks"),
+    ):
         for item, users in tables[kind]:
             for name in users:
                 if name not in records:
-                    problem = f"a {kind} is needed by {name!r}, which is not a scenario of the file"
+                    problem = f"a {noun} is needed by {name!r}, which is not a scenario of the file"
                     reader.fail(problem, f"{kind} {item}")
     return build_keep_set(generation, records.values(), _parse_operators(reader, tables))
 

@@ -38,6 +38,8 @@ class FunctionCount(Value):
     """Functions of which a part stays, and a part is deferred."""
     changed: int = 0
     """Functions whose blocks are not those of the keep set: they stay whole."""
+    changed_bytes: int = 0
+    """Of these, whole."""
 
 
 class ReduceResult(StageResult):

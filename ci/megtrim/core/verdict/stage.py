@@ -392,9 +392,23 @@ def _describe_reduced(reduced: ReduceResult) -> str:
         said = f"linked without {dropped} of {held} functions; {stay}"
         if guarded := sum(each.guarded for each in counts):
             said += f"; calls of {count(guarded, 'export')} that reach the others return an error"
+        if cut := sum(each.cut for each in counts):
+            said += f"; of {count(cut, 'function')}, only the blocks that ran stay"
         return said
     units = reduced.build.translation_units
     return f"built; the header was in all {units} translation units that were compiled"
+
+
+def _warn_of_changed_blocks(session: Session) -> Iterator[str]:
+    done = session.done.get(REDUCED)
+    counts = done.result_as(ReduceResult).functions if done else {}
+    for program, each in counts.items():
+        if each.changed:
+            yield (
+                f"{program}: {count(each.changed, 'function')} with other blocks than the keep set "
+                f"names (another compiler?) stay whole, {format_bytes(each.changed_bytes)} in all: "
+                "record them again"
+            )
 
 
 def _warnings(session: Session) -> tuple[str, ...]:
@@ -408,6 +422,7 @@ def _warnings(session: Session) -> tuple[str, ...]:
         warnings.append(f"the source differs from its commit in {files}")
     if header:
         warnings += header.result_as(HeaderResult).warnings
+    warnings += _warn_of_changed_blocks(session)
     warnings += list_retrained(session)
     warnings += warn_of_libraries(session)
     warnings += warn_of_left_behind(session)

@@ -107,6 +107,12 @@ class FunctionTable(Value):
         return tuple(reversed(found))
 
 
+def find_whole(name: str) -> str:
+    """Return the name of the function that this is a part of; the name itself if it is none."""
+    part = COLD.fullmatch(name)
+    return part[1] if part else name
+
+
 def holding(table: FunctionTable, addresses: Iterable[int]) -> tuple[str, ...]:
     """Return the names of all functions that contain one of ``addresses``, sorted.
 

@@ -76,6 +76,10 @@ class RelinkedProgram(Value):
     def deferred(self) -> rest.Deferred:
         return rest.Deferred(whole=frozenset(self.dropped), cut=frozenset(self.cuts.blocks))
 
+    def count_changed_bytes(self) -> int:
+        sizes = {each.name: each.size_bytes for each in self.before.functions}
+        return sum(sizes.get(name, 0) for name in self.cuts.changed)
+
 
 class UntrimmedProgram(Value):
     target: str

@@ -13,7 +13,7 @@ from megtrim.libs.programs.application_arguments import STDIN
 from megtrim.libs.util.files import guard_write
 
 UNKNOWN_FLAG = "--no-such-flag"
-FORM = "3: missing, folder, empty, half, zeroed; an unknown flag"
+FORM = "1: missing, folder, empty, half, zeroed; an unknown flag"
 _HEAD_BYTES = 64
 
 

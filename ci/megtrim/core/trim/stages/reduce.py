@@ -110,6 +110,7 @@ def _link(session: Session, folder: Path) -> ReduceResult:
                 guarded=len(guards_of.get(each.target, ())),
                 cut=len(each.cuts.blocks),
                 changed=len(each.cuts.changed),
+                changed_bytes=each.count_changed_bytes(),
             )
             for each in programs
         },

@@ -85,7 +85,7 @@ def make(
             msg = f"{spec.target}: {call.linker} links it, and functions are cut for lld only"
             raise InputError(msg, hint="link with -fuse-ld=lld, or set trim.level: deferred")
         argv = splitting.split(argv, dict(spec.blocks), units, link_env)
-    if spec.deferred:
+    if spec.deferred or spec.blocks:
         argv = _defer_sections(argv, call, spec, link_env)
     elif spec.emptied or not spec.unwind_tables:
         argv = copy_inputs(argv, link_env, spec)
@@ -333,7 +333,7 @@ def copy_inputs(
             if placed is not None:
                 needed = placed.get(str(link_env.scratch / "inputs" / place))
                 edits += rest.edits(data, deferred, needed, near, source=str(path))
-            elif deferred.whole:
+            elif deferred.whole or deferred.cut:
                 edits += rest.forget(data, deferred, source=str(path))
             made[path] = str(copy) if _copy_edited(path, copy, edits) else word
         words.append(made[path])
