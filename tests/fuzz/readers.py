@@ -49,6 +49,7 @@ from megtrim.libs.elf.sections import parse_elf
 from megtrim.libs.elf.symbol_table import parse_table
 from megtrim.libs.programs.npy import NpyMutation, apply_change
 from megtrim.libs.util.strict_json import dump
+from megtrim.places.compile.projects.link.splitting import find_cut
 from megtrim.places.compile.projects.recorded.calls import read_record
 from megtrim.places.compile.projects.recorded.links import find_links
 from megtrim.ship.crashes.report import parse_report
