@@ -11,6 +11,7 @@ from typing import Protocol
 from megtrim.core.cli.echo import show_json, show_summary
 from megtrim.core.cli.environment import open_processes
 from megtrim.core.config.config_id import DEFAULT_CONFIG, choose
+from megtrim.core.config.kinds import BLOCKS
 from megtrim.core.config.load import LoadedConfig, list_toolchains, load_config
 from megtrim.core.config.toolchain import ToolchainConfig
 from megtrim.core.parts import list_notes
@@ -95,7 +96,7 @@ def _list_needed(loaded: LoadedConfig, processes: ProcessRunner) -> Iterator[str
         kind = found.kind
         machine = found.machine
     yield _DOCKER if wanted.image else f"toolchain {kind}"
-    if loaded.config.trim.splits_functions:
+    if loaded.config.trim.level == BLOCKS:
         yield _BLOCKS
     if loaded.config.work is not None:
         yield _WORK

@@ -16,7 +16,14 @@ from megtrim.core.build_spec import MINIMUM_SIZE, Linkage, Relocations, Switch
 from megtrim.core.config.commands import BuildCommand, CommandConfig
 from megtrim.core.config.device import DeviceConfig, HostedRunner
 from megtrim.core.config.item_types import AnyItems, Items
-from megtrim.core.config.kinds import CMAKE, EngineKind, find_builder, has_models
+from megtrim.core.config.kinds import (
+    CMAKE,
+    DEFAULT_LEVEL,
+    FUNCTION_LEVELS,
+    EngineKind,
+    find_builder,
+    has_models,
+)
 from megtrim.core.config.limits import Budget, Waiver
 from megtrim.core.config.missing import ExportError
 from megtrim.core.config.own_tests import OwnTestsConfig
@@ -100,10 +107,6 @@ SHARED_SUFFIX = ".so"
 ARCHIVE_SUFFIX = ".a"
 GENERATED = "generated"
 """The scenario of a model that has none, at the level operator."""
-DEFAULT_LEVEL_OF_CMAKE = "deferred"
-DEFERRING_LEVELS = ("deferred", "blocks")
-"""Levels of which what did not run is in a second file."""
-FUNCTION_LEVELS = ("function", *DEFERRING_LEVELS)
 DEFAULT_TARGET = "load_and_run"
 DEFAULT_COMPILER = "cc"
 _SHARED = re.compile(r".+\.so(\.[0-9]+)*")
@@ -218,14 +221,6 @@ class TrimConfig(ConfigSection):
     @property
     def trims_functions(self) -> bool:
         return self.level in FUNCTION_LEVELS
-
-    @property
-    def defers_functions(self) -> bool:
-        return self.level in DEFERRING_LEVELS
-
-    @property
-    def splits_functions(self) -> bool:
-        return self.level == "blocks"
 
     @property
     def keeps_kernels(self) -> bool:
@@ -469,7 +464,7 @@ def _trimmed_as_built(trim: TrimConfig) -> TrimConfig:
 
     Nobody lists all uses of a whole program, so by default those that no scenario has still work.
     """
-    left_out = {"base": "plain", "level": DEFAULT_LEVEL_OF_CMAKE}
+    left_out = {"base": "plain", "level": DEFAULT_LEVEL}
     update = {key: value for key, value in left_out.items() if key not in trim.model_fields_set}
     return trim.model_copy(update=update)
 

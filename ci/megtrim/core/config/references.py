@@ -8,6 +8,7 @@ from megtrim.core.build_spec import LOADED_FROM, LOWEST_API, MINIMUM_SIZE, Reloc
 from megtrim.core.components import find_components
 from megtrim.core.config.device import EMULATED, KINDS_OF_KEY, PATH_KEYS, DeviceConfig, is_on_runner
 from megtrim.core.config.document import Document
+from megtrim.core.config.kinds import BLOCKS
 from megtrim.core.config.limits import Budget
 from megtrim.core.config.mistakes import (
     Mistake,
@@ -244,7 +245,7 @@ def _check_trim(config: Config, _document: Document) -> Mistakes:
             if trim.keeps_kernels and trim.base == "plain" and key == "base":
                 found = "plain next to level: operator, which compiles the engine again"
             yield Mistake(("trim", key), found, "level: function, deferred or blocks")
-    if trim.splits_functions and trim.base != "plain":
+    if trim.level == BLOCKS and trim.base != "plain":
         found = "blocks next to base: reduced, whose build is not observed by blocks"
         yield Mistake(("trim", "level"), found, "base: plain, or level: deferred")
     yield from _check_exports(config)

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from megtrim.core.build_spec import Origin, Variant
 from megtrim.core.checks.statuses import CheckStatus
-from megtrim.core.config.kinds import find_builder
-from megtrim.core.config.model import DEFERRING_LEVELS
+from megtrim.core.config.kinds import DEFERRING_LEVELS, find_builder
 from megtrim.core.config.units import format_bytes, format_growth
 from megtrim.libs.render.formatting import group_digits, kept_of_held
 

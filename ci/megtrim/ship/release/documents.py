@@ -14,7 +14,7 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from megtrim.core.build_spec import LICENCES, PACKAGE
-from megtrim.core.config.model import DEFERRING_LEVELS
+from megtrim.core.config.kinds import DEFERRING_LEVELS
 from megtrim.core.config.units import format_bytes
 from megtrim.core.keep.keepset import KeepSet
 from megtrim.libs.render.markup import code, prose, table

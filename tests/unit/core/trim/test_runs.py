@@ -1,3 +1,4 @@
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
@@ -184,6 +185,8 @@ def test_in_committed_mode_it_is_a_finding_of_the_verdict(tmp_path: Path, known:
 
 ID = "m/s@any"
 TABLE = cast(FunctionTable, object())
+ADDRESSES = ("a", "b", "c", "d", "logged", "main")
+"""Of functions that run, in place of numbers."""
 OBSERVABLES = Observables(
     link_sha256="6e" * 32, groups=tuple((name,) for name in ("a", "b", "c", "d", "logged", "main"))
 )
@@ -260,9 +263,20 @@ def names(monkeypatch: pytest.MonkeyPatch) -> None:
         assert source.endswith(f" of {ID}")
         return tuple(data.decode().split())
 
-    monkeypatch.setattr(tracing, "read_table", lambda _path: TABLE)
+    def find(data: bytes, table: FunctionTable, *, source: str) -> set[int]:
+        return {ADDRESSES.index(name) for name in read(data, table, source=source)}
+
+    def name(table: FunctionTable, addresses: Iterable[int]) -> tuple[str, ...]:
+        assert table is TABLE
+        return tuple(ADDRESSES[each] for each in addresses)
+
+    monkeypatch.setattr(tracing, "read_linked", lambda _path: b"")
+    monkeypatch.setattr(tracing, "parse_table", lambda _data, source: TABLE)
+    monkeypatch.setattr(tracing, "parse_block_map", lambda _data, source: ())
+    monkeypatch.setattr(tracing, "find_blocks", lambda *_: {})
+    monkeypatch.setattr(tracing, "holding", name)
     monkeypatch.setattr(probes, "parse_record", read)
-    monkeypatch.setattr(qemu_log, "ran_in_log", read)
+    monkeypatch.setattr(qemu_log, "find_addresses", find)
 
 
 def recorded(
@@ -271,9 +285,9 @@ def recorded(
     noted: list[RunResult] = []
     arguments = ("{model}",) if application else ("--cpu",)
     spec = make_spec(folder, "record main\n", arguments=arguments, application=application)
-    found, run = tracing.ran(ID, spec, device, noted.append, observables=OBSERVABLES, speaks=speaks)
-    assert found.link_sha256 == OBSERVABLES.link_sha256
-    return found.names, run, noted
+    made = tracing.ran(ID, spec, device, noted.append, observables=OBSERVABLES, speaks=speaks)
+    assert made.functions.link_sha256 == OBSERVABLES.link_sha256
+    return made.functions.names, made.run, noted
 
 
 def plays(*texts: str) -> Fickle:

@@ -49,7 +49,7 @@ from megtrim.core.cli.session.preflight import (
     expect_usable_files,
     list_named_files,
 )
-from megtrim.core.config.kinds import LINK, name_source
+from megtrim.core.config.kinds import BLOCKS, LINK, name_source
 from megtrim.core.config.load import LoadedConfig, load_config
 from megtrim.core.config.model import Config
 from megtrim.core.evidence.evidence import JobPurpose, read_brought
@@ -283,7 +283,7 @@ def find_toolchain(loaded: LoadedConfig, processes: ProcessRunner) -> Toolchain:
     if loaded.config.engine.kind == LINK:
         return recorded.find(loaded.config.engine.compiler, processes)
     wanted = loaded.config.toolchain
-    if loaded.config.trim.splits_functions:
+    if loaded.config.trim.level == BLOCKS:
         wanted = splitting.choose(wanted, processes)
     return toolchain_kinds.find(wanted, processes, relocations, emulated=emulated)
 

@@ -17,6 +17,7 @@ from megtrim.core.build_spec import (
 )
 from megtrim.core.chain.graph import trims_functions, trims_plain_build
 from megtrim.core.chain.session import Session
+from megtrim.core.config.kinds import BLOCKS, DEFERRING_LEVELS
 from megtrim.core.config.model import TrimConfig, switched_off
 from megtrim.core.trim.builds import applications
 from megtrim.core.trim.results import SizeFlagResult
@@ -148,11 +149,11 @@ def inlines_at_link(session: Session) -> bool:
 def expect_usable(session: Session) -> None:
     loaded = session.request.loaded
     machine = session.services.toolchain.machine
-    if loaded.config.trim.defers_functions and machine not in _DEFERRING:
+    if loaded.config.trim.level in DEFERRING_LEVELS and machine not in _DEFERRING:
         where = f"{loaded.path}:{loaded.line('trim', 'level')}"
         msg = f"{where}: functions can be deferred on {' and '.join(_DEFERRING)}, not on {machine}"
         raise InputError(msg, hint="use trim.level: function for this machine")
-    if loaded.config.trim.splits_functions:
+    if loaded.config.trim.level == BLOCKS:
         splitting.expect_sound(session.services.toolchain, loaded.describe("trim", "level"))
     for choice in _choices(session, switched_off(loaded.config.trim)):
         if choice.requested and choice.why_not:
@@ -211,7 +212,7 @@ def choose(
             (value, _explain_refusal(means, value, toolchain, off, alone=alone, whole=whole))
             for value in candidates
         ]
-        if trim.defers_functions and means in _NOT_DEFERRING:
+        if trim.level in DEFERRING_LEVELS and means in _NOT_DEFERRING:
             refusals = [(value, _NOT_DEFERRING[means]) for value in candidates]
         value, why_not = next((refusal for refusal in refusals if not refusal[1]), refusals[-1])
         chosen.append(

@@ -131,9 +131,11 @@ def ran(
             raise InfrastructureFailure(msg, hint=f"{loads}run it again, or on another device")
         source = f"{wanted.recorded} of {scenario}"
         if logged:
-            passed = ending(each.run) is RunOutcome.PASSED
             seen = qemu_log.find_addresses(each.recorded, table, source=source)
-            (addresses if passed else failing).update(seen)
+            if ending(each.run) is RunOutcome.PASSED:
+                addresses |= seen
+            else:
+                failing |= seen
         else:
             names.update(probes.parse_record(each.recorded, table, source=source))
     functions = function_list(observables, names.union(holding(table, addresses | failing)))

@@ -64,7 +64,8 @@ def test_a_command_writes_nothing_of_the_build(words: str, left: str) -> None:
 
 
 def test_members_are_replaced_by_their_content() -> None:
-    first, second = unit("f"), unit("g")
+    first = unit("f")
+    second = unit("g")
     long = "a_name_that_is_longer_than_fifteen.o"
     data = archive({"//": f"{long}/\n".encode(), "/0": first, "b.o/": second})
 
