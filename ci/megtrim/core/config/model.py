@@ -13,17 +13,11 @@ from typing import Annotated, Literal, TypeVar
 from pydantic import Field, PrivateAttr, StrictBool, model_validator
 
 from megtrim.core.build_spec import MINIMUM_SIZE, Linkage, Relocations, Switch
+from megtrim.core.config import kinds
 from megtrim.core.config.commands import BuildCommand, CommandConfig
 from megtrim.core.config.device import DeviceConfig, HostedRunner
 from megtrim.core.config.item_types import AnyItems, Items
-from megtrim.core.config.kinds import (
-    CMAKE,
-    DEFAULT_LEVEL,
-    FUNCTION_LEVELS,
-    EngineKind,
-    find_builder,
-    has_models,
-)
+from megtrim.core.config.kinds import CMAKE, EngineKind, find_builder, has_models
 from megtrim.core.config.limits import Budget, Waiver
 from megtrim.core.config.missing import ExportError
 from megtrim.core.config.own_tests import OwnTestsConfig
@@ -176,7 +170,7 @@ class TrimConfig(ConfigSection):
     brittle. deferred: these functions move into a second file, from which the program loads them
     when it needs them; this is the default for kinds cmake, ncnn and link. blocks: the blocks that
     did not run, of functions that ran, move there as well; for kinds cmake, ncnn and link, with
-    clang-linux-arm64 and clang 22 or newer."""
+    clang-linux-arm64 and clang 22."""
     operators: Literal["listed", "all"] = "listed"
     """listed: operators and data types that no model has are left out. all: they stay, and only
     what was traced decides, as in a header that is made of traces alone."""
@@ -220,7 +214,7 @@ class TrimConfig(ConfigSection):
 
     @property
     def trims_functions(self) -> bool:
-        return self.level in FUNCTION_LEVELS
+        return self.level in kinds.FUNCTION_LEVELS
 
     @property
     def keeps_kernels(self) -> bool:
@@ -464,7 +458,7 @@ def _trimmed_as_built(trim: TrimConfig) -> TrimConfig:
 
     Nobody lists all uses of a whole program, so by default those that no scenario has still work.
     """
-    left_out = {"base": "plain", "level": DEFAULT_LEVEL}
+    left_out = {"base": "plain", "level": kinds.DEFAULT_LEVEL}
     update = {key: value for key, value in left_out.items() if key not in trim.model_fields_set}
     return trim.model_copy(update=update)
 
