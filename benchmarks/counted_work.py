@@ -244,7 +244,7 @@ def measure(bench: Bench, asked: argparse.Namespace, scratch: Path) -> dict[str,
         named = replace(table, functions=taken)
         now = repeat(partial(bench.pair, copy, named, code), KEY)
         row, found = judge(now, base)
-        changed = {each.label: each.growth_bytes for each in found.changed}
+        changed = {each.label: each.growth for each in found.changed}
         own = base.functions[made.function.name][0]
         rows.append(
             {
@@ -254,7 +254,7 @@ def measure(bench: Bench, asked: argparse.Namespace, scratch: Path) -> dict[str,
                 "found": bool(changed),
                 "exact": [*changed.values()] == [made.added],
                 "named": [*changed] == [readable(made.function.name)[:200]],
-                "scenario": (row.used_bytes or 0) / found.before,
+                "scenario": (row.used or 0) / found.before,
             }
         )
     return result | {"plants": rows}

@@ -201,10 +201,10 @@ def test_a_comment_says_by_how_much_memory_grew(changed: Chapter) -> None:
     verdict = content(changed.run, "megtrim-report.android", "verdict.json")
     _, grown = (row for row in verdict["budgets"] if row["measure"] == "peak memory")
     assert (grown["artifact"], grown["status"]) == ("tiny-mobile/default@desk", "fail")
-    assert abs(grown["used_bytes"] - GROWN_BYTES) < GROWN_BYTES / 10
+    assert abs(grown["used"] - GROWN_BYTES) < GROWN_BYTES / 10
     (body,) = (each["body"] for each in changed.comments if "(`android/" in each["body"])
     memory = "`tiny-mobile/default@desk` peak memory, trimmed"
-    said = f"{memory}: {format_growth(grown['used_bytes'])} since "
+    said = f"{memory}: {format_growth(grown['used'])} since "
     assert f"### Instructions and memory that changed\n\n- {said}" in body
 
 
@@ -235,8 +235,8 @@ def test_the_toolchains_of_a_file_share_a_comment_and_a_check(joined: Chapter) -
 @dataclass(frozen=True, slots=True)
 class Page:
     text: str
-    before_bytes: int
-    after_bytes: int
+    before: int
+    after: int
 
 
 def read_page(name: str, chapter: Chapter, stored: Checks) -> Page:
@@ -259,12 +259,12 @@ def read_page(name: str, chapter: Chapter, stored: Checks) -> Page:
 def test_growth_is_the_same_to_the_byte_on_every_machine(joined: Chapter, stored: Checks) -> None:
     """Of the toolchain that is: cause, symbols and sizes are held by a file."""
     page = read_page("board", joined, stored)
-    growth = format_growth(page.after_bytes - page.before_bytes)
+    growth = format_growth(page.after - page.before)
     assert f"`load_and_run` {growth} (" in page.text
     assert " · against main at " in page.text
     assert f"\n- **source** {growth}: " in page.text
     golden.check("zig-larger", page.text, exact=True)
-    assert read_page("desk", joined, stored).before_bytes != page.before_bytes
+    assert read_page("desk", joined, stored).before != page.before
 
 
 def test_a_publisher_of_junit_counts_all_cases(changed: Chapter, joined: Chapter) -> None:

@@ -27,7 +27,7 @@ REFRESH_JOBS = dict.fromkeys(("build", DEVICE_JOB, "keep set", "propose"), "succ
 
 
 def explain(cause: str, chapter: Chapter, budget: dict[str, Any]) -> str:
-    growth = format_growth(budget["used_bytes"])
+    growth = format_growth(budget["used"])
     [line] = (each for each in chapter.body.splitlines() if each.startswith("- **"))
     assert line.startswith(f"- **{cause}** {growth}: ")
     return line
@@ -153,7 +153,7 @@ def test_a_change_within_budget_passes(world: World, within: Chapter) -> None:
     assert within.run.rc == 0
     golden.check("within", within.body, causes=True)
     _, budget = content(within.run, "megtrim-report", "verdict.json")["budgets"]
-    assert 4096 <= budget["used_bytes"] <= 8192
+    assert 4096 <= budget["used"] <= 8192
     assert not Path(world.forge.act.home["HOME"], BAIT).exists()
     assert BAIT not in within.body + within.run.jobs["verdict"].summary
     verdict = content(within.run, "megtrim-report", "verdict.json")

@@ -94,7 +94,7 @@ def test_a_verdict_that_contradicts_its_budgets(report: Report) -> None:
     report.change(lambda data: data["budgets"][0].update(status="fail"))
 
     assert report.gate() == 2
-    report.change(lambda data: data["budgets"][0].update(status="pass", max_bytes=1))
+    report.change(lambda data: data["budgets"][0].update(status="pass", limit=1))
     assert report.gate() == 2
 
 

@@ -347,7 +347,7 @@ def test_growth_is_reported_for_every_file_that_the_baseline_holds(
         ("reduced", 2_048),
     ]
     [budget] = verdict["budgets"]
-    assert (budget["used_bytes"], budget["status"]) == (2_048, "fail")
+    assert (budget["used"], budget["status"]) == (2_048, "fail")
     folder = Path(json.loads(ended.stdout)["done"]["report/report"]["folder"])
     for page in ("report.md", "index.html"):
         shown = (folder / page).read_text(encoding="utf-8")

@@ -261,7 +261,7 @@ def test_what_the_field_reached_stays(trimmed: Project, tmp_path: Path) -> None:
     program.with_name(f"load_and_run{REST_SUFFIX}").unlink()
 
     assert (recorded, run_all()) == ([0, 0], [0, 0])
-    assert f"passed over 1 line of the build {'1' * 40}: {record}:1" in said
+    assert f"skipped 1 line of the build {'1' * 40}: {record}:1" in said
     assert f"reached    {len(calls.splitlines())} deferred functions" in said
     recording = "sample::Executor::run_recording()"
     assert f"calls {recording} with --record-comp-seq: a scenario to add?" in said

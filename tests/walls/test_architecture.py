@@ -67,6 +67,7 @@ ACTING = (
     "ship/release/aar",
     "ship/release/check",
     "ship/release/collect",
+    "ship/release/feature",
     "ship/release/prove",
     "core/size/aar",
     "core/size/byte_tables",

@@ -98,7 +98,7 @@ KEYS: Mapping[str, Removed] = {
         instead="waivers: add one with owner, reason and last day, and the program may grow"
     ),
     "budgets[].neighbours": Removed(
-        instead="models: make what must work a scenario; verify --neighbours shows what else works"
+        instead="models: add a scenario for all that must work; verify --neighbours tries more"
     ),
     "trim.measure": Removed(
         instead="trim.switches: set the switch there, trim again, and compare both sizes.json"

@@ -148,6 +148,13 @@ def parse_share(value: object) -> float:
     return float(number / 100)
 
 
+class Unit(StrEnum):
+    """Of what a limit is about."""
+
+    BYTES = "bytes"
+    INSTRUCTIONS = "instructions"
+
+
 class GrowthLimit(Value):
     size_bytes: int = 0
     share: float = 0.0

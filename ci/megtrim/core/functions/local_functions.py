@@ -160,6 +160,8 @@ class _CodeBuffer:
         return None
 
 
+_ALIGNMENT = {X86_64: 2}
+"""An odd address in a pointer to a member function means a virtual one."""
 _NO_TYPE = 0
 _FUNCTION = 2
 _SECTION = 3
@@ -227,7 +229,7 @@ def _edits(
         header = unit.header_at(at)
         yield start, code
         yield header + fields.start_at, fields.place.pack(start, len(code))
-        yield header + fields.alignment_at, fields.word.pack(1 if unit.machine == X86_64 else 4)
+        yield header + fields.alignment_at, fields.word.pack(_ALIGNMENT.get(unit.machine, 4))
         for symbol in emptied[at]:
             yield symbol.entry + fields.symbol_size_at, fields.word.pack(len(code))
         for number in unit.relocated.get(at, ()):

@@ -14,7 +14,7 @@ from megtrim.core.checks.statuses import (
     CheckStatus,
     VerdictKind,
 )
-from megtrim.core.config.units import format_bytes, format_growth
+from megtrim.core.config.units import Unit, format_bytes
 from megtrim.core.size.report.budgets import describe_measured
 from megtrim.core.size.report.tables import PLAIN, Marks
 from megtrim.core.size.rows import BudgetRow, name_subject
@@ -148,11 +148,11 @@ def _describe_success(verdict: Verdict) -> _Outcome:
     growth = rows.get(CheckKind.GROWTH)
     whole = rows.get(CheckKind.SIZE)
     said = change_of(size) or format_bytes(size.size_bytes)
-    if size.growth_bytes is not None and growth is not None and growth.max_bytes is not None:
-        said += f", {format_bytes(growth.max_bytes)} allowed"
+    if size.growth_bytes is not None and growth is not None and growth.limit is not None:
+        said += f", {growth.format(growth.limit)} allowed"
         if growth.waiver:
             said += " and waived"
-    elif whole is not None and whole.left_bytes is not None:
+    elif whole is not None and whole.left is not None:
         said += f", {describe_room(whole)}"
     if len(trimmed) > 1:
         said += f" and {count(len(trimmed) - 1, 'more file')}"
@@ -161,12 +161,12 @@ def _describe_success(verdict: Verdict) -> _Outcome:
 
 def describe_room(row: BudgetRow) -> str:
     """``236 KiB left of 2.8 MiB``, ``20 KiB over 2.5 MiB``; empty: it has no limit."""
-    if row.left_bytes is None or row.max_bytes is None:
+    if row.left is None or row.limit is None:
         return ""
-    limit = row.format(row.max_bytes)
-    if row.left_bytes >= 0:
-        return f"{row.format(row.left_bytes)} left of {limit}"
-    return f"{row.format(-row.left_bytes)} over {limit}"
+    limit = row.format(row.limit)
+    if row.left >= 0:
+        return f"{row.format(row.left)} left of {limit}"
+    return f"{row.format(-row.left)} over {limit}"
 
 
 def _describe_finding(finding: Concern, verdict: Verdict) -> _Outcome:
@@ -225,18 +225,16 @@ def describe_briefly(verdict: Verdict) -> str:
 
 def describe_limit(row: BudgetRow, verdict: Verdict) -> str:
     """``+59 KiB (+2.3%), 16 KiB allowed``; ``+9 KiB (+1%): 2.9 MiB, 8 KiB over 2.8 MiB``."""
-    if row.used_bytes is None:
+    if row.used is None:
         return one_line(row.text)
     if row.kind is CheckKind.SIZE:
         change = _find_change(row, verdict)
         return f"{change}{row.used_text}, {describe_room(row) or 'no limit'}"
-    allowed = "" if row.max_bytes is None else f", {row.format(row.max_bytes)} allowed"
-    if row.work is not None:
-        return f"{row.format(row.used_bytes, '+')}{allowed}"
+    allowed = "" if row.limit is None else f", {row.format(row.limit)} allowed"
     now = find_size(row, verdict)
-    if now is None:
-        return f"{format_growth(row.used_bytes)}{allowed}"
-    return f"{format_change(row.used_bytes, now - row.used_bytes)}{allowed}"
+    if row.unit is not Unit.BYTES or now is None:
+        return f"{row.format(row.used, '+')}{allowed}"
+    return f"{format_change(row.used, now - row.used)}{allowed}"
 
 
 def _find_change(row: BudgetRow, verdict: Verdict) -> str:
@@ -254,7 +252,7 @@ def find_size(row: BudgetRow, verdict: Verdict) -> int | None:
     """Return what a budget of growth is of, in bytes; None: it is not known."""
     if row.measure:
         same = (
-            each.used_bytes
+            each.used
             for each in verdict.budgets
             if each.kind is CheckKind.SIZE and each.subject == row.subject
         )
@@ -270,11 +268,11 @@ def find_size(row: BudgetRow, verdict: Verdict) -> int | None:
 
 def find_tightest(rows: Sequence[BudgetRow]) -> BudgetRow | None:
     """Return the limit with the least room: exceeded ones first, then by what is left of each."""
-    limited = [row for row in rows if row.left_bytes is not None and row.max_bytes]
+    limited = [row for row in rows if row.left is not None and row.limit]
     if not limited:
         return None
 
     def room(row: BudgetRow) -> tuple[bool, float]:
-        return row.status is not CheckStatus.FAIL, (row.left_bytes or 0) / (row.max_bytes or 1)
+        return row.status is not CheckStatus.FAIL, (row.left or 0) / (row.limit or 1)
 
     return min(limited, key=room)

@@ -9,7 +9,7 @@ from megtrim.core.checks.statuses import (
     CheckStatus,
     VerdictKind,
 )
-from megtrim.core.config.units import format_bytes, format_growth
+from megtrim.core.config.units import Unit, format_bytes
 from megtrim.core.report.findings import (
     Concern,
     describe_limit,
@@ -113,18 +113,16 @@ def _show_change(verdict: Verdict) -> Tile:
     failed = [row for row in verdict.budgets if _is_over(row) and row.kind is CheckKind.GROWTH]
     baseline = verdict.baseline.partition(",")[0]
     if failed:
-        worst = min(failed, key=lambda row: (row.left_bytes or 0) / (row.max_bytes or 1))
+        worst = min(failed, key=lambda row: (row.left or 0) / (row.limit or 1))
         now = find_size(worst, verdict)
-        number = worst.format(worst.used_bytes or 0, "+")
         share = ""
-        if worst.work is None:
-            number = format_growth(worst.used_bytes or 0)
-            before = (now or 0) - (worst.used_bytes or 0)
-            share = f"{(worst.used_bytes or 0) / before:+.1%}, " if before > 0 else ""
-        allowed = worst.format(worst.max_bytes or 0)
+        if worst.unit is Unit.BYTES:
+            before = (now or 0) - (worst.used or 0)
+            share = f"{(worst.used or 0) / before:+.1%}, " if before > 0 else ""
+        allowed = worst.format(worst.limit or 0)
         return Tile(
             title=f"Change of {_name(worst)}",
-            number=number,
+            number=worst.format(worst.used or 0, "+"),
             of=f"{share}{allowed} allowed{_since(baseline)}",
             tone=str(CheckStatus.FAIL),
             target="growth",
@@ -158,12 +156,12 @@ def _show_room(verdict: Verdict) -> Tile:
     row = find_tightest(of_sizes) or find_tightest(verdict.budgets)
     if row is None:
         return Tile(title="Room left", number="no limit", of="no budget is set", tone="skipped")
-    left = row.left_bytes or 0
-    limit = row.format(row.max_bytes or 0)
+    left = row.left or 0
+    limit = row.format(row.limit or 0)
     tone = "unverified" if row.is_near else ""
     if _is_over(row):
         tone = "fail"
-    share = f" ({percent(left / row.max_bytes)})" if row.max_bytes and left >= 0 else ""
+    share = f" ({percent(left / row.limit)})" if row.limit and left >= 0 else ""
     return Tile(
         title="Room left" if left >= 0 else "Over the limit",
         number=row.format(abs(left)),

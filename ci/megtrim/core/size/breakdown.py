@@ -19,7 +19,7 @@ from megtrim.core.config.problems import suggest
 from megtrim.core.config.units import STRIPPED as WHOLE_FILE
 from megtrim.core.config.units import Measure
 from megtrim.core.size.attribution import Attribution, NameSources, Piece, attribute
-from megtrim.core.size.byte_table import ByteChange, ByteTable
+from megtrim.core.size.byte_table import ByteTable, LabelChange
 from megtrim.core.size.prices import PriceList
 from megtrim.core.size.views import PriceKind, View
 from megtrim.libs.elf.components import are_unnamed, is_unnamed
@@ -120,7 +120,7 @@ _LEAST_RENAMED_BYTES = 64
 """Smaller things of one size are many."""
 
 
-def compare_breakdowns(before: Breakdown, after: Breakdown, view: View) -> tuple[ByteChange, ...]:
+def compare_breakdowns(before: Breakdown, after: Breakdown, view: View) -> tuple[LabelChange, ...]:
     """Return every label whose bytes differ, the largest change first; they add up to the growth.
 
     A label that went and one of the same component and size that came are one that was renamed, if
@@ -129,7 +129,7 @@ def compare_breakdowns(before: Breakdown, after: Breakdown, view: View) -> tuple
     return _compare(*(_totals(each.by_component(view), view) for each in (before, after)))
 
 
-def compare_tables(before: ByteTable, after: ByteTable, view: View) -> tuple[ByteChange, ...]:
+def compare_tables(before: ByteTable, after: ByteTable, view: View) -> tuple[LabelChange, ...]:
     least_bytes = max(before.least_bytes, after.least_bytes)
     totals = (each.totals(least_bytes) for each in (before, after))
     if view is View.COMPONENT:
@@ -152,37 +152,35 @@ def _by_label(rows: Iterable[tuple[str, int]]) -> Counter[tuple[str, str]]:
 
 def _compare(
     first: Counter[tuple[str, str]], second: Counter[tuple[str, str]]
-) -> tuple[ByteChange, ...]:
+) -> tuple[LabelChange, ...]:
     changes = (
-        ByteChange(component=key[0], label=key[1], before_bytes=first[key], after_bytes=second[key])
+        LabelChange(component=key[0], label=key[1], before=first[key], after=second[key])
         for key in first.keys() | second.keys()
     )
-    found = _join_renamed(change for change in changes if change.growth_bytes)
-    return tuple(
-        sorted(found, key=lambda each: (-abs(each.growth_bytes), each.component, each.label))
-    )
+    found = _join_renamed(change for change in changes if change.growth)
+    return tuple(sorted(found, key=lambda each: (-abs(each.growth), each.component, each.label)))
 
 
-def _join_renamed(changes: Iterable[ByteChange]) -> Iterator[ByteChange]:
-    gone: dict[tuple[str, int], list[ByteChange]] = defaultdict(list)
-    came: dict[tuple[str, int], list[ByteChange]] = defaultdict(list)
+def _join_renamed(changes: Iterable[LabelChange]) -> Iterator[LabelChange]:
+    gone: dict[tuple[str, int], list[LabelChange]] = defaultdict(list)
+    came: dict[tuple[str, int], list[LabelChange]] = defaultdict(list)
     for change in changes:
-        stayed = change.before_bytes and change.after_bytes
-        if stayed or abs(change.growth_bytes) < _LEAST_RENAMED_BYTES:
+        stayed = change.before and change.after
+        if stayed or abs(change.growth) < _LEAST_RENAMED_BYTES:
             yield change
-        elif change.before_bytes:
-            gone[change.component, change.before_bytes].append(change)
+        elif change.before:
+            gone[change.component, change.before].append(change)
         else:
-            came[change.component, change.after_bytes].append(change)
+            came[change.component, change.after].append(change)
     for key in gone.keys() | came.keys():
         old = gone[key]
         new = came[key]
         if len(old) == len(new) == 1:
-            yield ByteChange(
+            yield LabelChange(
                 component=key[0],
                 label=new[0].label,
-                before_bytes=key[1],
-                after_bytes=key[1],
+                before=key[1],
+                after=key[1],
                 former=old[0].label,
             )
         else:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from megtrim.core.build_spec import Origin, Variant
 from megtrim.core.checks.statuses import CheckKind, CheckStatus
-from megtrim.core.config.units import GrowthLimit, Measure, format_bytes
+from megtrim.core.config.units import GrowthLimit, Measure
 from megtrim.core.size.breakdown import Measures, expect_part, find_measure, list_parts
 from megtrim.core.size.byte_table import ByteTable
 from megtrim.core.size.counted import Use
@@ -124,14 +124,14 @@ def warn_early(rows: Sequence[BudgetRow]) -> tuple[str, ...]:
 
 
 def _warn(row: BudgetRow) -> str:
-    soft = format_bytes(row.warn_bytes or 0)
+    soft = row.format(row.soft_limit or 0)
     if row.kind is CheckKind.GROWTH:
-        grown = format_bytes(row.used_bytes or 0)
+        grown = row.format(row.used or 0)
         return f"{row.name} grew by {grown}; its budget warns from {soft} of growth"
     size = f"{row.name} ({row.used_text}) is"
-    if row.left_bytes is None or row.max_bytes is None:
+    if row.left is None or row.limit is None:
         return f"{size} above {soft}, from which its budget warns"
-    below = f"{format_bytes(row.left_bytes)} below its limit of {format_bytes(row.max_bytes)}"
+    below = f"{row.format(row.left)} below its limit of {row.format(row.limit)}"
     return f"{size} {below}; its budget warns from {soft}"
 
 
@@ -150,14 +150,14 @@ def _judge(
     lapsed = [waiver for waiver in waivers if today > waiver.expires]
 
     def judge(
-        kind: CheckKind, used_bytes: int | None, max_bytes: int | None, warn_bytes: int | None
+        kind: CheckKind, used: int | None, limit: int | None, soft_limit: int | None
     ) -> BudgetRow:
         status = CheckStatus.SKIPPED
         needed = []
-        if max_bytes is not None and used_bytes is not None:
-            raised = max_bytes + sum(waiver.extra_bytes for waiver in counting)
-            status = CheckStatus.PASS if used_bytes <= raised else CheckStatus.FAIL
-            if used_bytes > max_bytes:
+        if limit is not None and used is not None:
+            raised = limit + sum(waiver.extra_bytes for waiver in counting)
+            status = CheckStatus.PASS if used <= raised else CheckStatus.FAIL
+            if used > limit:
                 needed = [
                     f"{waiver.reason} ({waiver.owner}, to {waiver.expires})" for waiver in counting
                 ]
@@ -171,9 +171,9 @@ def _judge(
             variant=variant,
             measure=budget.measure,
             owner=budget.owner or "",
-            used_bytes=used_bytes,
-            max_bytes=max_bytes,
-            warn_bytes=warn_bytes,
+            used=used,
+            limit=limit,
+            soft_limit=soft_limit,
             waiver="; ".join(needed),
             lapsed="; ".join(ended),
             status=status,
@@ -181,12 +181,12 @@ def _judge(
 
     is_share = budget.max_size is not None and budget.max_size.share
     plain_bytes = measured.expect(budget, str(Variant.PLAIN)) if is_share else 0
-    max_bytes = _bytes_of(budget.max_size, plain_bytes)
-    warn_bytes = _bytes_of(budget.warn, max_bytes or 0)
-    if max_bytes is not None or warn_bytes is not None:
-        row = judge(CheckKind.SIZE, size_bytes, max_bytes, warn_bytes)
+    limit = _bytes_of(budget.max_size, plain_bytes)
+    soft_limit = _bytes_of(budget.warn, limit or 0)
+    if limit is not None or soft_limit is not None:
+        row = judge(CheckKind.SIZE, size_bytes, limit, soft_limit)
         kept = row.status is not CheckStatus.FAIL
-        yield replace(row, lower_bytes=_propose(budget, size_bytes, growth_bytes) if kept else None)
+        yield replace(row, lower_limit=_propose(budget, size_bytes, growth_bytes) if kept else None)
     # Without a baseline, a share of what there is shows how much it would be.
     former_bytes = size_bytes if before is None else before
     growth_max_bytes = _bytes_of(budget.growth, former_bytes)
@@ -217,5 +217,5 @@ def _propose(budget: Budget, size_bytes: int, growth_bytes: int | None) -> int |
     else:
         return None
     unit = next((unit for unit in (1024, 1000) if limit.size_bytes % unit == 0), 1)
-    lower_bytes = -(-max(least_bytes, size_bytes) // unit) * unit
-    return lower_bytes if lower_bytes < limit.size_bytes else None
+    lower_limit = -(-max(least_bytes, size_bytes) // unit) * unit
+    return lower_limit if lower_limit < limit.size_bytes else None

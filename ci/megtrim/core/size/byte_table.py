@@ -79,27 +79,27 @@ def tidy(label: str) -> str:
     return text if len(text) <= LONGEST_LABEL else f"{text[: LONGEST_LABEL - 1]}…"
 
 
-class ByteChange(Value):
+class LabelChange(Value):
     component: str
     label: str
-    before_bytes: int
-    after_bytes: int
+    before: int
+    after: int
     former: str = ""
 
     @property
-    def growth_bytes(self) -> int:
-        return self.after_bytes - self.before_bytes
+    def growth(self) -> int:
+        return self.after - self.before
 
 
-def list_largest(changes: Sequence[ByteChange], most: int) -> tuple[ByteChange, ...]:
-    changed = [change for change in changes if change.growth_bytes]
+def list_largest(changes: Sequence[LabelChange], most: int) -> tuple[LabelChange, ...]:
+    changed = [change for change in changes if change.growth]
     if not (others := changed[most:]):
         return tuple(changed)
-    rest = ByteChange(
+    rest = LabelChange(
         component="",
         label=f"[{len(others):,} others]",
-        before_bytes=sum(other.before_bytes for other in others),
-        after_bytes=sum(other.after_bytes for other in others),
+        before=sum(other.before for other in others),
+        after=sum(other.after for other in others),
     )
     return (*changed[:most], rest)
 

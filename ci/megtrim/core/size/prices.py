@@ -62,21 +62,19 @@ def shorten(prices: PriceList, most: int) -> PriceList:
 
 class PriceChange(Value):
     model: str
-    before_bytes: int
-    after_bytes: int
+    before: int
+    after: int
 
     @property
-    def growth_bytes(self) -> int:
-        return self.after_bytes - self.before_bytes
+    def growth(self) -> int:
+        return self.after - self.before
 
 
 def compare_prices(before: Mapping[str, int], prices: PriceList) -> tuple[PriceChange, ...]:
     changes = (
-        PriceChange(
-            model=each.name, before_bytes=before[name], after_bytes=max(each.margin_bytes, 0)
-        )
+        PriceChange(model=each.name, before=before[name], after=max(each.margin_bytes, 0))
         for each in prices.of_kind(PriceKind.MODEL)
         if (name := f"{Measure.MODEL} {each.name}") in before
     )
-    found = [change for change in changes if change.growth_bytes]
-    return tuple(sorted(found, key=lambda each: (-abs(each.growth_bytes), each.model)))
+    found = [change for change in changes if change.growth]
+    return tuple(sorted(found, key=lambda each: (-abs(each.growth), each.model)))

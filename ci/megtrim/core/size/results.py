@@ -47,8 +47,8 @@ def warn_of_growth(found: SizeResult) -> tuple[str, ...]:
         for row in found.budgets
         if row.kind is CheckKind.GROWTH
         and row.status is CheckStatus.SKIPPED
-        and row.max_bytes is not None
-        and row.used_bytes is None
+        and row.limit is not None
+        and row.used is None
     ]
     if not unchecked or not found.baseline:
         return ()

@@ -16,11 +16,12 @@ from megtrim.core.config.problems import Place
 from megtrim.core.config.units import (
     OF_SCENARIOS,
     Measure,
+    Unit,
     format_bytes,
     format_growth,
     name_budget,
 )
-from megtrim.core.size.byte_table import ByteChange, ByteMap
+from megtrim.core.size.byte_table import ByteMap, LabelChange
 from megtrim.core.size.growth.arrivals import NO_ARRIVALS, Arrivals
 from megtrim.core.size.prices import PriceChange, PriceList
 from megtrim.libs.util.strict_json import SignedInt
@@ -35,7 +36,7 @@ def name_subject(artifact: str, variant: str, measure: str) -> str:
 
 
 class WorkUse(Value):
-    """Of an iteration: instructions, also where a field says bytes."""
+    """Instructions of an iteration."""
 
     instructions: int
     """Without functions that are left out, as what it is compared with."""
@@ -43,9 +44,9 @@ class WorkUse(Value):
     """Of memory: reads and writes."""
     before: int
     """Of the baseline, without functions that are left out."""
-    changed: tuple[ByteChange, ...]
+    changed: tuple[LabelChange, ...]
     """By function, those that changed most first."""
-    components: tuple[ByteChange, ...]
+    components: tuple[LabelChange, ...]
     left_out: tuple[str, ...]
     """Functions that are counted on neither side, because they vary."""
     varying: int = 0
@@ -72,20 +73,25 @@ class BudgetRow(Value):
     measure: str = ""
     """What is measured, such as ``section .text``; empty: the stripped file."""
     owner: str = ""
-    used_bytes: SignedInt | None = None
-    max_bytes: int | None = None
-    warn_bytes: int | None = None
+    unit: Unit = Unit.BYTES
+    """Of the four numbers below."""
+    used: SignedInt | None = None
+    """The size, or the growth."""
+    limit: int | None = None
+    soft_limit: int | None = None
+    """From here on, it warns."""
     baseline: str = ""
     """Where the baseline of a growth is from, or empty."""
     waiver: str = ""
     """Of waivers that were needed, whether they were enough or not."""
     lapsed: str = ""
     """The waivers that expired: owner, day and reason; or empty."""
-    lower_bytes: int | None = None
+    lower_limit: int | None = None
+    """What the limit could be; None: it is low enough."""
     note: str = ""
     """Why it is not known, or not compared."""
     work: WorkUse | None = None
-    """Of a growth of work, which is in instructions."""
+    """Of a growth of work."""
     status: CheckStatus
     """Skipped: it only warns, or there was nothing to compare with; inconclusive: it is a limit of
     what could not be measured."""
@@ -103,36 +109,37 @@ class BudgetRow(Value):
         return name_budget(self.artifact, self.variant, self.measure)
 
     @property
-    def left_bytes(self) -> int | None:
-        if self.used_bytes is None or self.max_bytes is None:
+    def left(self) -> int | None:
+        if self.used is None or self.limit is None:
             return None
-        return self.max_bytes - self.used_bytes
+        return self.limit - self.used
 
     @property
     def is_exceeded(self) -> bool:
-        return (self.left_bytes or 0) < 0
+        return (self.left or 0) < 0
 
     @property
     def is_near(self) -> bool:
-        if self.used_bytes is None or self.warn_bytes is None:
+        if self.used is None or self.soft_limit is None:
             return False
-        return self.used_bytes >= self.warn_bytes and not self.is_exceeded
+        return self.used >= self.soft_limit and not self.is_exceeded
 
     def format(self, number: int, sign: str = "") -> str:
-        if self.work is None:
-            return format_bytes(number)
-        share = number / max(self.work.before, 1)
+        """Write bytes with their unit, and instructions as a share of those of the baseline."""
+        if self.unit is Unit.BYTES:
+            return format_growth(number) if sign else format_bytes(number)
+        before = self.work.before if self.work else 0
+        share = number / max(before, 1)
         return f"{share:{sign}.{6 if 0 < abs(share) < 0.0001 else 2}%}"
 
     @property
     def used_text(self) -> str:
         if self.work is not None:
-            change = self.format(self.used_bytes or 0, "+") if self.work.changed else "no change"
+            change = self.format(self.used or 0, "+") if self.work.changed else "no change"
             return f"{self.work.instructions:,} ({self.note or change}{self.work.without_text})"
-        if self.used_bytes is None:
+        if self.used is None:
             return self.note or "no baseline"
-        growth = self.kind is CheckKind.GROWTH
-        return format_growth(self.used_bytes) if growth else format_bytes(self.used_bytes)
+        return self.format(self.used, "+" if self.kind is CheckKind.GROWTH else "")
 
     @property
     def text(self) -> str:
@@ -143,21 +150,21 @@ class BudgetRow(Value):
 
     def name_changes(self, most: int, mark: Callable[[str], str] = str) -> str:
         changed = self.work.changed[:most] if self.work else ()
-        named = ", ".join(f"{mark(each.label)} {each.growth_bytes:+,}" for each in changed)
+        named = ", ".join(f"{mark(each.label)} {each.growth:+,}" for each in changed)
         return f": {named}" if named else ""
 
     @property
     def limit_text(self) -> str:
-        left = self.left_bytes
+        left = self.left
         since = f" since {self.baseline}" if self.baseline else ""
-        if self.used_bytes is None:
+        if self.used is None:
             return self.used_text
-        if self.max_bytes is None or left is None:
+        if self.limit is None or left is None:
             return f"{self.used_text}{since}, no limit"
         if self.kind is CheckKind.GROWTH:
-            return f"{self.used_text}{since}, {self.format(self.max_bytes)} allowed"
-        room = f"{format_bytes(left)} left" if left >= 0 else f"{format_bytes(-left)} too many"
-        return f"{self.used_text} of {format_bytes(self.max_bytes)}, {room}"
+            return f"{self.used_text}{since}, {self.format(self.limit)} allowed"
+        room = f"{self.format(left)} left" if left >= 0 else f"{self.format(-left)} too many"
+        return f"{self.used_text} of {self.format(self.limit)}, {room}"
 
 
 def budget_checks(
@@ -205,14 +212,14 @@ class VariantSize(Value):
     """(what the bytes are for, bytes), in the order in which charts draw them."""
     growth_bytes: SignedInt | None = None
     """Since the baseline; None if the baseline does not hold this file."""
-    components: tuple[ByteChange, ...] = ()
-    symbols: tuple[ByteChange, ...] = ()
+    components: tuple[LabelChange, ...] = ()
+    symbols: tuple[LabelChange, ...] = ()
     arrivals: Arrivals = NO_ARRIVALS
     price_changes: tuple[PriceChange, ...] = ()
 
     def __post_init__(self) -> None:
         for changes in (self.components, self.symbols):
-            if changes and sum(change.growth_bytes for change in changes) != self.growth_bytes:
+            if changes and sum(change.growth for change in changes) != self.growth_bytes:
                 msg = f"{self.variant}: found changes that do not add up to its growth"
                 raise ValueError(msg)
 

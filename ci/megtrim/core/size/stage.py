@@ -30,7 +30,7 @@ from megtrim.core.size.breakdown import (
     list_parts,
 )
 from megtrim.core.size.budgets import Baseline, check
-from megtrim.core.size.byte_table import ByteChange, ByteTable, list_largest, make_map, make_table
+from megtrim.core.size.byte_table import ByteTable, LabelChange, list_largest, make_map, make_table
 from megtrim.core.size.counted import MEMORY_KEY, WORK_KEY, Use
 from megtrim.core.size.growth.arrivals import NO_ARRIVALS, find_arrivals
 from megtrim.core.size.growth.build_inputs import name_build_inputs, read_build_inputs
@@ -289,8 +289,8 @@ def _weigh(
 ) -> VariantSize:
     former = before.parts.get(key)
     table = now.parts.get(key)
-    components: tuple[ByteChange, ...] = ()
-    symbols: tuple[ByteChange, ...] = ()
+    components: tuple[LabelChange, ...] = ()
+    symbols: tuple[LabelChange, ...] = ()
     if former and table:
         components = compare_tables(former, table, View.COMPONENT)
         symbols = compare_tables(former, table, View.SYMBOL)
@@ -325,7 +325,7 @@ def expect_usable_baseline(request: TrimRequest) -> Baseline | None:
     found = None
     if chosen is not None:
         _expect_of_another_run(chosen, request)
-    if chosen is not None and _exists(chosen[0]):
+    if chosen is not None and _is_there(chosen[0], request):
         found = _load_baseline(chosen, request)
     if request.options.require_baseline:
         shown = "" if chosen is None else chosen[1]

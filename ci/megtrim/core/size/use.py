@@ -13,10 +13,10 @@ from megtrim.core.build_spec import Variant
 from megtrim.core.checks.statuses import CheckKind, CheckStatus
 from megtrim.core.components import find_components
 from megtrim.core.config.performance import MemoryConfig, WorkConfig
-from megtrim.core.config.units import PEAK, WORK
+from megtrim.core.config.units import PEAK, WORK, Unit
 from megtrim.core.size.beside import find_growth_beside, find_unmapped_growth, with_base
 from megtrim.core.size.breakdown import compare_tables
-from megtrim.core.size.byte_table import ByteChange, ByteTable, by_component, list_largest
+from megtrim.core.size.byte_table import ByteTable, LabelChange, by_component, list_largest
 from megtrim.core.size.counted import (
     BASE_PREFIX,
     LATER,
@@ -195,7 +195,7 @@ def _compare_by_plain(
     if judged.status is CheckStatus.PASS and added > most * plain.total.instructions:
         note = "the trimmed program does more than the plain one, and the base's could not be run"
         open_row = _leave_open(judged, note, limited=True, policy=policy)
-        return replace(open_row, used_bytes=None, baseline="")
+        return replace(open_row, used=None, baseline="")
     return judged
 
 
@@ -229,13 +229,13 @@ def _leave_open(row: BudgetRow, note: str, *, limited: bool, policy: Policy) -> 
     return replace(row, note=note, status=status)
 
 
-def _judge(row: BudgetRow, used_bytes: int | None, most: int | None, source: str = "") -> BudgetRow:
+def _judge(row: BudgetRow, used: int | None, most: int | None, source: str = "") -> BudgetRow:
     """``source``: the baseline's, of a growth."""
     status = row.status
-    known = source if used_bytes is not None else ""
-    if used_bytes is not None and most is not None:
-        status = CheckStatus.PASS if used_bytes <= most else CheckStatus.FAIL
-    return replace(row, used_bytes=used_bytes, max_bytes=most, baseline=known, status=status)
+    known = source if used is not None else ""
+    if used is not None and most is not None:
+        status = CheckStatus.PASS if used <= most else CheckStatus.FAIL
+    return replace(row, used=used, limit=most, baseline=known, status=status)
 
 
 def compare_work(
@@ -261,7 +261,7 @@ def compare_work(
     accesses = sum(number for name, (_, number) in now.functions.items() if name not in left_out)
     changed = compare_tables(tables[0], tables[1], View.SYMBOL)
     components = [
-        ByteChange(component="", label=name, before_bytes=old[name], after_bytes=new[name])
+        LabelChange(component="", label=name, before=old[name], after=new[name])
         for name in sorted({*old, *new})
     ]
     varying = 0
@@ -277,7 +277,7 @@ def compare_work(
         varying=varying,
         processes=now.processes,
     )
-    row = replace(row, work=use, note="")
+    row = replace(row, unit=Unit.INSTRUCTIONS, work=use, note="")
     limit = None if most is None else round(most * old.total())
     grown = new.total() - old.total()
     if comparable and limit is not None and grown > limit:
@@ -427,14 +427,14 @@ def _doubt(row: BudgetRow, use: Use, known: MemoryUse | None, policy: Policy) ->
     unseen = ""
     if row.status is CheckStatus.PASS and use.memory:
         grows = row.kind is CheckKind.GROWTH
-        unseen = find_unmapped_growth(use.memory, known, row.left_bytes or 0, grows=grows)
+        unseen = find_unmapped_growth(use.memory, known, row.left or 0, grows=grows)
         if use.memory.processes:
             started = count(use.memory.processes, "process", "processes")
             unseen = f"it starts {started}, whose memory is not in that"
     if unseen:
         note = f"{row.used_text}, and {unseen}"
         open_row = _leave_open(row, note, limited=True, policy=policy)
-        return replace(open_row, used_bytes=None, baseline="")
+        return replace(open_row, used=None, baseline="")
     if unknown := use.reasons.get("processes"):
         return replace(row, note=f"whether it starts other processes is not known: {unknown}")
     return row

@@ -76,8 +76,8 @@ def expect_scenario_checks(
 
 def expect_budget_check(row: BudgetRow, found: CheckStatus | None) -> None:
     """More than a limit allows, without a waiver, is a failure whatever the row says."""
-    used = row.used_bytes
-    most = row.max_bytes
+    used = row.used
+    most = row.limit
     exceeded = used is not None and most is not None and used > most and not row.waiver
     wrong = exceeded and row.status != CheckStatus.FAIL
     if found != row.status or wrong or (used is None and row.status == CheckStatus.PASS):

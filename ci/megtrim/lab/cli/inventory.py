@@ -15,7 +15,12 @@ from megtrim.core.cli.environment import open_processes
 from megtrim.core.cli.session.device_specs import DeviceDefaults, make_device_specs
 from megtrim.core.cli.session.setup import find_toolchain
 from megtrim.core.config.device import DeviceSettings
-from megtrim.core.config.load import LoadedConfig, load_config
+from megtrim.core.config.load import (
+    BOARDS_VARIABLE,
+    LoadedConfig,
+    load_config,
+    load_owned_devices,
+)
 from megtrim.lab.cli.verbs import CONFIG
 from megtrim.lab.pool.device_pool import (
     MachineState,
@@ -73,6 +78,7 @@ class DeviceSelector(Value):
 
 
 _ARM64 = "aarch64"
+_BOARD = "ssh"
 _NOT_IN_NAME = re.compile(r"[^A-Za-z0-9._-]+", re.ASCII)
 _EMULATED_OR_HERE = ("auto", "qemu")
 
@@ -81,7 +87,7 @@ class InventoryEntry(Value):
     name: str
     kind: str
     cpu_class: str
-    """Empty for a phone that is in no configuration."""
+    """Empty for a phone or board that is in no configuration."""
     spec: DeviceSpec
     configured: bool
 
@@ -133,7 +139,21 @@ def take_stock(
             listed += _machines(
                 InventoryEntry(name=name, kind=adb.KIND, cpu_class="", spec=spec, configured=False)
             )
+    for entry in _list_boards(processes, bare):
+        if not any(each.entry.spec.settings.host == entry.spec.settings.host for each in listed):
+            listed += _machines(entry)
     return Inventory(listed=tuple(listed), note=note, room=open_pool_state(bare))
+
+
+def _list_boards(processes: ProcessRunner, bare: DeviceSpec) -> Iterator[InventoryEntry]:
+    """Yield the boards that the owner of this machine lists, whatever is configured."""
+    owned = load_owned_devices(processes.env.get(BOARDS_VARIABLE, ""))
+    for board in owned.boards:
+        settings = owned.settle(board.name, _BOARD, DeviceSettings())
+        spec = replace(bare, name=board.name, settings=settings)
+        yield InventoryEntry(
+            name=board.name, kind=_BOARD, cpu_class="", spec=spec, configured=False
+        )
 
 
 def _load_entries(config: Path, around: DeviceDefaults, console: Console) -> list[InventoryEntry]:

@@ -157,15 +157,18 @@ def run() -> None:
 @devices.command()
 @_names_argument
 @click.option(
-    "--attached", is_flag=True, help="Clean every phone that adb shows, configured or not."
+    "--attached",
+    is_flag=True,
+    help="Clean every phone that adb shows and every board that the owner of this machine lists, "
+    "configured or not.",
 )
 @asking
 @do_later("lab.cli.group:clean")
 def clean() -> None:
-    """End stray programs on phones, and remove all files that megtrim copied there.
+    """End stray programs on phones and boards, and remove all files that megtrim copied there.
 
-    Phones that a job uses are skipped. A phone that cannot be cleaned is put in quarantine. Exits
-    with 3 if no phone was cleaned and none is in use.
+    Those that a job uses are skipped. One that cannot be cleaned is put in quarantine. Exits
+    with 3 if nothing was cleaned and nothing is in use.
     """
 
 

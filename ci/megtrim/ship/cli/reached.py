@@ -44,7 +44,7 @@ def keep_reached(options: Options, loaded: LoadedConfig, console: Console) -> Lo
     expect_calls(record)  # before a release is opened
     reached = price(record, _read(options, {build_id for build_id, _ in record.calls}))
     for line in describe_passed_over(reached.passed_over):
-        console.warn(f"passed over {line}")
+        console.warn(f"skipped {line}")
     prices = reached.prices
     names = sorted({name for each in prices for name in each})
     total = sum(prices.values())

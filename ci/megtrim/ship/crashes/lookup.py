@@ -59,6 +59,8 @@ _NO_SYMBOLS = (
     "trim for arm64, armv7 or x86-64 with a toolchain that does not strip while it links, or with "
     "trim.level: function"
 )
+_WHY_ONE = "no scenario ran it, and no pattern in trim.keep keeps it"
+_WHY_SEVERAL = "no scenario ran any of these, and no pattern in trim.keep keeps one"
 _NEXT_TO_TRAP = "a trap is next to the address, and some reporters show a byte before or behind it"
 _TRAP_ON_STACK = "a frame is at a trap: what the report shows may have come after it"
 _OF_A_FILE = re.compile(r"\.(?:so|apk|dex|odex|oat|jar|exe|dll|dylib)\b|/s?bin/[^/]+$")
@@ -258,7 +260,7 @@ def _look_up_in(
     certain = len(several) == 1 and not doubts
     return CrashFinding(
         cause=CrashCause.LEFT_OUT if certain else CrashCause.CANDIDATES,
-        text="it was left out" if certain else "one of these was left out",
+        text=_WHY_ONE if certain else _WHY_SEVERAL,
         program=program.name,
         candidates=several,
         why_several=tuple(dict.fromkeys(doubts)),

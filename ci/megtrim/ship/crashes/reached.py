@@ -36,7 +36,7 @@ _RUN = re.compile(rf"{RUN_MARK}(\S.{{0,{MAX_RUN_CHARACTERS - 1}}})")
 """Written by whoever starts the programs; a program never writes its command line itself."""
 _CUT = re.compile(r"[0-9a-f]{1,39}|[0-9a-f]{40} ?(?:[0-9a-f]{0,7}|[0-9a-f]{8,16} [0-9a-f]{1,7})")
 _ZEROS = re.compile("\0+")
-_CUT_OFF = "cut off"
+_CUT_OFF = "cut off in the middle"
 _HOLE = "of zeros, from a write that was torn"
 _OTHER = "without a build id and an address"
 _MOST_PLACES = 3
@@ -44,7 +44,7 @@ _MOST_BUILDS = 5
 _HINT = "record it again, with MEGTRIM_REACHED=FILE"
 
 PassedOver = dict[str, list[str]]
-"""By kind, such as ``cut off``, each ``FILE:LINE``."""
+"""By kind, such as ``cut off in the middle``, each ``FILE:LINE``."""
 
 
 class FieldRecord(Value):

@@ -42,7 +42,7 @@ def collect_aar(contents: ReleaseContents, files: Sequence[ReleaseFile]) -> Rele
 
 
 def collect_part(contents: ReleaseContents, files: Sequence[ReleaseFile]) -> AarPart | None:
-    found = _find_library(contents, files)
+    found = find_android_library(contents, files)
     if found is None:
         return None
     target, file = found
@@ -75,7 +75,7 @@ def read_exported(folder: Path) -> AarPart | None:
 
 
 def explain_missing(contents: ReleaseContents, files: Sequence[ReleaseFile]) -> str:
-    found = _find_library(contents, files)
+    found = find_android_library(contents, files)
     if found is None:
         return ""
     _, file = found
@@ -92,7 +92,7 @@ def explain_missing(contents: ReleaseContents, files: Sequence[ReleaseFile]) -> 
     )
 
 
-def _find_library(
+def find_android_library(
     contents: ReleaseContents, files: Iterable[ReleaseFile]
 ) -> tuple[AndroidTarget, ReleaseFile] | None:
     target = parse_target(contents.toolchain)

@@ -58,6 +58,7 @@ from megtrim.ship.release.documents import (
     read_statement,
     seal,
 )
+from megtrim.ship.release.feature import compare_feature, is_feature
 
 _MOST_FILES = 100_000
 _RIGHTS_OF_OTHERS = stat.S_ISUID | stat.S_ISGID
@@ -267,7 +268,7 @@ def _compare_documents(found: ReleaseCheck, contents: ReleaseContents) -> Iterat
         *(locate_cache(scenario.id) for scenario in contents.scenarios),
     }
     for path in named:
-        if path not in places and not path.startswith(_FOLDERS):
+        if path not in places and not path.startswith(_FOLDERS) and not is_feature(path):
             yield f"{path} does not belong in a release of these artifacts"
     payload = {path: sha256 for path, sha256 in named.items() if path not in DOCUMENTS}
     texts = seal(contents, payload, stages=found.stages, megtrim=found.megtrim)
@@ -287,8 +288,10 @@ def _compare_documents(found: ReleaseCheck, contents: ReleaseContents) -> Iterat
 def _compare_derived(
     folder: Path, named: Mapping[str, str], contents: ReleaseContents
 ) -> Iterator[str]:
+    released = list_released(folder, named)
+    yield from compare_feature(contents, released, named)
     if AAR_PATH in named:
-        part = collect_part(contents, list_released(folder, named))
+        part = collect_part(contents, released)
         if part is None or not is_made_of((folder / AAR_PATH).read_bytes(), part):
             yield f"{AAR_PATH} is not made of this release's library, headers and licences"
     counts = {function.artifact: function.held - function.kept for function in contents.functions}

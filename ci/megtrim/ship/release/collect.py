@@ -52,6 +52,7 @@ from megtrim.ship.release.contents import (
     name_files,
 )
 from megtrim.ship.release.documents import describe, list_unfit
+from megtrim.ship.release.feature import collect_feature
 
 _BUILT = "bin/"
 _MAKES = frozenset({Stage.BUILD, Stage.PROFILE, Stage.HEADER, Stage.FUNCTIONS, Stage.REDUCE})
@@ -192,12 +193,13 @@ def _complete(
     session: Session, contents: ReleaseContents, files: Iterator[ReleaseFile]
 ) -> tuple[ReleaseFile, ...]:
     payload = tuple(files)
+    feature = collect_feature(contents, payload)
     archive = collect_aar(contents, payload)
     if archive is not None:
-        return (*payload, archive)
+        return (*payload, archive, *feature)
     if missing := explain_missing(contents, payload):
         session.console.warn(missing)
-    return payload
+    return (*payload, *feature)
 
 
 def _from_stage(path: str, folder: StageFolder, name: str) -> ReleaseFile:

@@ -38,6 +38,8 @@ _OLDER_VERSION = 1
 HINT = "another version of megtrim wrote it, or it was damaged: fetch the release again"
 
 AAR_PATH = f"android/{PACKAGE}.aar"
+FEATURE = "android/megtrim_deferred"
+"""The folder of a feature module, called as its last part."""
 RELEASE_FILE = "release.json"
 README_FILE = "README.md"
 KEEP_SET_PATH = "share/keepset.json"

@@ -9,7 +9,7 @@ five more to each machine, a second to each check, and a time and a random numbe
 import hashlib
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import PurePosixPath
 from typing import Any
 
@@ -25,6 +25,7 @@ from megtrim.libs.util.value import Value
 from megtrim.libs.util.wording import count, make_printable
 from megtrim.ship.release.contents import (
     AAR_PATH,
+    FEATURE,
     HINT,
     README_FILE,
     RELEASE_FILE,
@@ -86,6 +87,11 @@ _WITH_A_REST = f"""
 A file `NAME.rest` belongs next to `NAME`; the property `{REST_PROPERTY}` of CMake's target is its
 path. An AAR does not hold it.
 """
+_WITH_A_FEATURE = f"""
+For Google Play, `{FEATURE}` is a feature module of your app that delivers the deferred
+functions on demand. `android/DeferredCode.kt` and `android/deferred_code.c` go into the app itself:
+they ask Google Play for the module and hand its functions to the library.
+"""
 _MOST_SHOWN = 20
 
 
@@ -140,9 +146,8 @@ def _make_error(source: str, line: int, found: str, expected: str) -> InputError
 
 def describe(contents: ReleaseContents, paths: Iterable[str]) -> dict[str, str]:
     every = frozenset(paths)
-    has_licences = any(path.startswith(f"{LICENCES}/") for path in every)
     return {
-        README_FILE: render_readme(contents, has_licences=has_licences, has_aar=AAR_PATH in every),
+        README_FILE: render_readme(contents, every),
         RELEASE_FILE: dump(contents),
     }
 
@@ -337,7 +342,8 @@ def _make(
     }
 
 
-def render_readme(contents: ReleaseContents, *, has_licences: bool, has_aar: bool = False) -> str:
+def render_readme(contents: ReleaseContents, paths: Collection[str]) -> str:
+    """``paths``: of the files of the release."""
     engine = contents.engine
     toolchain = contents.toolchain
     level = contents.trim.level
@@ -350,6 +356,8 @@ def render_readme(contents: ReleaseContents, *, has_licences: bool, has_aar: boo
     large = f", memory pages up to {format_bytes(toolchain.page_bytes)}"
     pages = large if toolchain.page_bytes else ""
     is_library = any(artifact.kind is ArtifactKind.SHARED for artifact in contents.artifacts)
+    has_feature = any(path.startswith(f"{FEATURE}/") for path in paths)
+    has_licences = any(path.startswith(f"{LICENCES}/") for path in paths)
     licences = f"Those of the engine and of what it is made from are in `{LICENCES}`."
     return f"""\
 # The trimmed engine
@@ -379,8 +387,8 @@ Add what you need to megtrim.yaml, and trim again.
 
 ## Use it
 
-{_IN_CMAKE if is_library else _NO_LIBRARY}{_IN_AN_APP if has_aar else ""}\
-{_WITH_A_REST if level in DEFERRING_LEVELS else ""}
+{_IN_CMAKE if is_library else _NO_LIBRARY}{_IN_AN_APP if AAR_PATH in paths else ""}\
+{_WITH_A_REST if level in DEFERRING_LEVELS else ""}{_WITH_A_FEATURE if has_feature else ""}
 ## Licences
 
 {licences if has_licences else "The engine's checkout has no file with a licence."}

@@ -7,13 +7,13 @@ from pathlib import Path
 from megtrim.core.chain.filenames import KEEP_SET_FILE
 from megtrim.core.chain.graph import FUNCTIONS, LINKED, Stage, keep_task
 from megtrim.core.chain.session import Session
-from megtrim.core.checks.statuses import CheckStatus
+from megtrim.core.checks.statuses import CheckStatus, VerdictKind
 from megtrim.core.evidence.evidence import EvidenceSet, load_proofs
 from megtrim.core.keep.keepset import KeepSet
 from megtrim.core.keep.keepset_files import read_keep_set
 from megtrim.core.verdict.model import Verdict, parse_verdict
 from megtrim.libs.elf.symbol_table import read_linked, read_table
-from megtrim.libs.util.errors import InputError, ProductFailure
+from megtrim.libs.util.errors import InfrastructureFailure, InputError, ProductFailure
 from megtrim.libs.util.input_files import read_text
 from megtrim.libs.util.json_text import LARGEST_DOCUMENT
 from megtrim.libs.util.strict_json import dump
@@ -46,8 +46,8 @@ def prove_release(
     """Return the release that a draft becomes by the joined ``verdict``.
 
     ``proofs``: those that the join left; ``again``: a draft that was built elsewhere, and must be
-    equal. Raises ProductFailure for anything that is not whole, equal and proven, and InputError
-    for proofs of something else.
+    equal. Raises ProductFailure for anything that is not whole, equal and proven, InputError for
+    proofs of something else, and InfrastructureFailure if a device was away, so nothing is known.
     """
     found = check_release(draft, draft=True)
     contents = expect_whole(found, draft)
@@ -100,7 +100,10 @@ def _expect_settled(contents: ReleaseContents, joined: Verdict, shown: str) -> N
     if joined.verdict not in SETTLED:
         open_ = ", ".join(each.id for each in joined.checks if each.status is not CheckStatus.PASS)
         msg = f"{shown}: the verdict is {joined.verdict}, so there is nothing to release: {open_}"
-        raise ProductFailure(msg, hint="the report shows why; run the device jobs again")
+        hint = "the report shows why; run the device jobs again"
+        if joined.verdict is VerdictKind.UNVERIFIED:
+            raise InfrastructureFailure(msg, hint=hint)
+        raise ProductFailure(msg, hint=hint)
 
 
 def is_traced(found: ReleaseCheck) -> bool:

@@ -203,7 +203,7 @@ def _compare_work(record: RegressionRecord, where: NightPlace) -> str:
     row = next((each for each in where.budgets if each.subject == ours), None)
     if row is None:
         said = f"Not counted: {code(record.config)} has no `work`."
-    elif row.work is None or row.used_bytes is None:
+    elif row.work is None or row.used is None:
         said = f"Not compared with {base}: {prose(row.note)}."
     elif not row.work.changed:
         said = (
@@ -223,6 +223,7 @@ def _reproduce(rows: tuple[Row, ...], record: RegressionRecord) -> Iterator[str]
         config = shlex.quote(f"{_BASE_FOLDER}/{one_line(record.config)}")
         prepare = [
             f"git worktree add {_BASE_FOLDER} {record.base}",
+            f"git -C {_BASE_FOLDER} submodule update --init --recursive",
             f"megtrim stage build --committed --config {config} --out {_BASE_FOLDER}-out",
         ]
         compared = f" --base {_BASE_FOLDER}-out"

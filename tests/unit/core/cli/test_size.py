@@ -86,7 +86,7 @@ def test_changes_add_up_as_json(shell: Shell) -> None:
     for names, expected in ((("a.o", "b.o"), growth), (("b.o", "a.o"), -growth)):
         found = json.loads(shell("size", "diff", *names, "--json").out)
         for changes in found["changes_by"].values():
-            assert sum(each["after_bytes"] - each["before_bytes"] for each in changes) == expected
+            assert sum(each["after"] - each["before"] for each in changes) == expected
 
 
 def test_what_is_left_out_is_one_row() -> None:

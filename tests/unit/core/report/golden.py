@@ -12,7 +12,7 @@ from megtrim.core.checks.check import Check, DeviceIdentity
 from megtrim.core.checks.statuses import CheckKind, CheckStatus
 from megtrim.core.parts import hand_in
 from megtrim.core.report.comment import Links, render
-from megtrim.core.size.byte_table import ByteChange
+from megtrim.core.size.byte_table import LabelChange
 from megtrim.core.size.growth.causes import Cause, InputChanges, describe_causes
 from megtrim.core.size.rows import ArtifactSizes
 from megtrim.core.trim.results import RegionsUse
@@ -74,7 +74,7 @@ def pull_request(growth_bytes: int | None = 1_024, **changes: object) -> Verdict
             artifacts=(artifact(growth_bytes),),
             regions=RegionsUse(held=0, kept=149, by_tag=tags),
             scenarios=(scenario(RESNET), scenario(MOBILENET, regions=132), scenario(TUNED)),
-            budgets=(budget(), growth(used_bytes=growth_bytes, baseline=BASELINE)),
+            budgets=(budget(), growth(used=growth_bytes, baseline=BASELINE)),
             checks=(build_check("plain", 1620.5), build_check("reduced", 1080.0)),
             baseline=BASELINE,
         ),
@@ -96,15 +96,15 @@ def on_device(status: CheckStatus, text: str, scenario_id: str = TUNED) -> Check
 
 def _first() -> Verdict:
     baseline = "none: main has no stored sizes, and the merge base has no megtrim.yaml"
-    row = growth(used_bytes=None, baseline="", status=CheckStatus.SKIPPED)
+    row = growth(used=None, baseline="", status=CheckStatus.SKIPPED)
     return join(pull_request(None, baseline=baseline, budgets=(budget(), row)))
 
 
 def _growth() -> Verdict:
-    row = growth(used_bytes=60_416, baseline=BASELINE, status=CheckStatus.FAIL)
+    row = growth(used=60_416, baseline=BASELINE, status=CheckStatus.FAIL)
     plain, reduced = artifact(60_416).sizes
     symbols = tuple(
-        ByteChange(component=component, label=label, before_bytes=before, after_bytes=after)
+        LabelChange(component=component, label=label, before=before, after=after)
         for component, label, before, after in (
             ("kernels/arm_common/conv_bias", "megdnn::arm_common::kern_direct<…>(…)", 0, 49_152),
             ("operators", "mgb::opr::Resize::make(…)", 0, 9_216),
@@ -114,7 +114,7 @@ def _growth() -> Verdict:
         )
     )
     components = tuple(
-        ByteChange(component="", label=component, before_bytes=before, after_bytes=after)
+        LabelChange(component="", label=component, before=before, after=after)
         for component, before, after in (
             ("kernels/arm_common/conv_bias", 20_480, 69_632),
             ("operators", 160_768, 169_472),

@@ -154,7 +154,7 @@ def test_the_heading_is_the_whole_verdict(name: str, heading: str) -> None:
 
 
 def test_a_file_that_is_too_large_says_how_it_changed() -> None:
-    row = budget(max_bytes=REDUCED_BYTES - 20 * KIB, status=CheckStatus.FAIL)
+    row = budget(limit=REDUCED_BYTES - 20 * KIB, status=CheckStatus.FAIL)
     made = join(pull_request(60_416, budgets=(row,)))
 
     assert describe_outcome(made) == "load_and_run +59 KiB (+2.3%): 2.5 MiB, 20 KiB over 2.5 MiB"
@@ -175,8 +175,8 @@ def test_one_cause_is_one_section() -> None:
 
 
 def test_budgets_with_one_advice_are_one_section() -> None:
-    grew = growth(used_bytes=60_416, status=CheckStatus.FAIL)
-    full = budget(measure="section .text", max_bytes=1, status=CheckStatus.FAIL)
+    grew = growth(used=60_416, status=CheckStatus.FAIL)
+    full = budget(measure="section .text", limit=1, status=CheckStatus.FAIL)
     made = join(pull_request(60_416, budgets=(grew, full)))
     owned = join(pull_request(60_416, budgets=(grew, replace(full, owner="runtime team"))))
 
@@ -518,9 +518,7 @@ def test_the_identity_names_what_the_program_was_built_with() -> None:
 
 
 def overgrown(*, measure: str = "", causes: tuple[Cause, ...] = (Cause.SOURCE,)) -> Verdict:
-    row = growth(
-        used_bytes=59 * KIB, status=CheckStatus.FAIL, measure=measure, owner="runtime team"
-    )
+    row = growth(used=59 * KIB, status=CheckStatus.FAIL, measure=measure, owner="runtime team")
     check = Check(
         id=f"growth:{row.subject}",
         kind=CheckKind.GROWTH,

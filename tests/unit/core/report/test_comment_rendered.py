@@ -297,7 +297,7 @@ def test_the_title_names_the_worst(config: str, verdicts: list[Verdict | None], 
     assert ("(`a/megtrim.yaml`)" in lines[2]) is (config != "megtrim.yaml")
 
 
-GREW = join(facts(budgets=(growth(used_bytes=356_352, status=CheckStatus.FAIL),)))
+GREW = join(facts(budgets=(growth(used=356_352, status=CheckStatus.FAIL),)))
 
 
 @pytest.mark.parametrize(

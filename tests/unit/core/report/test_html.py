@@ -111,12 +111,12 @@ def test_the_page_is_well_formed_and_repeatable(make: Callable[[], Verdict]) -> 
 @pytest.mark.parametrize(
     ("budgets", "shown"),
     [
-        ((budget(used_bytes=100, max_bytes=100),), "0 B of 100 B (0.0%), load_and_run"),
+        ((budget(used=100, limit=100),), "0 B of 100 B (0.0%), load_and_run"),
         (
             (
-                budget(used_bytes=90, max_bytes=100),
-                budget(artifact="lib", used_bytes=9_500, max_bytes=10_000),
-                budget(artifact="free", max_bytes=None),
+                budget(used=90, limit=100),
+                budget(artifact="lib", used=9_500, limit=10_000),
+                budget(artifact="free", limit=None),
             ),
             "500 B of 9.8 KiB (5.0%), lib",
         ),
@@ -127,7 +127,7 @@ def test_the_tightest_budget_is_shown(budgets: tuple[BudgetRow, ...], shown: str
 
 
 def test_places_are_from_the_top_of_the_repository() -> None:
-    made = replace(failing(), budgets=(budget(lower_bytes=100),))
+    made = replace(failing(), budgets=(budget(lower_limit=100),))
     text = Page(html.render(replace(made, invocation=Invocation(config="arm/megtrim.yaml")))).text
 
     assert "configured in arm/megtrim.yaml, line 22" in text
@@ -489,7 +489,7 @@ def test_commit_and_pull_request_are_links_of_the_run(run: str, linked: list[str
 
 def test_what_was_skipped_is_never_every_check() -> None:
     """Amber above what nobody checked, green only where all did."""
-    rows = (budget(), growth(used_bytes=None, baseline="", status=CheckStatus.SKIPPED))
+    rows = (budget(), growth(used=None, baseline="", status=CheckStatus.SKIPPED))
     text = html.render(join(facts(budgets=rows)))
 
     assert '<header class="banner pass cautious">' in text

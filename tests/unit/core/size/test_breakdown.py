@@ -239,10 +239,8 @@ def test_changes_are_matched_and_ordered(
 ) -> None:
     found = compare_breakdowns(BEFORE, breakdown(("ops", "same", 10), *after), View.SYMBOL)
 
-    assert sorted((each.label, each.growth_bytes, each.former) for each in found) == sorted(
-        expected
-    )
-    sizes = [abs(each.growth_bytes) for each in found]
+    assert sorted((each.label, each.growth, each.former) for each in found) == sorted(expected)
+    sizes = [abs(each.growth) for each in found]
     assert sizes == sorted(sizes, reverse=True)
 
 
@@ -254,12 +252,12 @@ def test_tables_are_compared_by_the_higher_limit() -> None:
 
     found = compare_tables(before, after, View.SYMBOL)
 
-    assert [(each.component, each.label, each.growth_bytes) for each in found] == [
+    assert [(each.component, each.label, each.growth) for each in found] == [
         ("ops", "b", 40),
         ("new", SMALLER, 1),
     ]
     by_component = compare_tables(before, after, View.COMPONENT)
-    assert [(each.label, each.growth_bytes) for each in by_component] == [("ops", 40), ("new", 1)]
+    assert [(each.label, each.growth) for each in by_component] == [("ops", 40), ("new", 1)]
 
 
 _ROWS = st.lists(
@@ -278,7 +276,7 @@ def test_changes_add_up(
     found = compare_breakdowns(before, after, view)
 
     growth = after.sizes.file_bytes - before.sizes.file_bytes
-    assert sum(each.growth_bytes for each in found) == growth
+    assert sum(each.growth for each in found) == growth
     assert compare_breakdowns(before, before, view) == ()
 
 

@@ -39,15 +39,15 @@ def judge(
     one: Budget,
     size_bytes: int,
     *,
-    before_bytes: int | None = None,
+    before: int | None = None,
     waivers: tuple[Waiver, ...] = (),
 ) -> tuple[BudgetRow, ...]:
-    baseline = None if before_bytes is None else Baseline(source="main", sizes={LAR: before_bytes})
+    baseline = None if before is None else Baseline(source="main", sizes={LAR: before})
     return check([one], Measured(sizes={LAR: size_bytes}), baseline, waivers, TODAY)
 
 
 @pytest.mark.parametrize(
-    ("limit", "size_bytes", "before_bytes", "status", "text"),
+    ("limit", "size_bytes", "before", "status", "text"),
     [
         ("2 MiB", 2 * MIB, None, PASS, "2 MiB of 2 MiB, 0 B left"),
         ("2 MiB", 2 * MIB + 1, None, FAIL, "2.0 MiB of 2 MiB, 1 B too many"),
@@ -61,11 +61,11 @@ def judge(
     ],
 )
 def test_a_limit_is_kept_to_the_byte(
-    limit: str, size_bytes: int, before_bytes: int | None, status: CheckStatus, text: str
+    limit: str, size_bytes: int, before: int | None, status: CheckStatus, text: str
 ) -> None:
-    one = budget(max=limit) if before_bytes is None else budget(growth=limit)
+    one = budget(max=limit) if before is None else budget(growth=limit)
 
-    (row,) = judge(one, size_bytes, before_bytes=before_bytes)
+    (row,) = judge(one, size_bytes, before=before)
 
     assert (row.status, row.text) == (status, text)
     assert row.is_exceeded is (status is FAIL)
@@ -80,12 +80,12 @@ def test_growth_without_a_baseline_is_skipped(sizes: dict[tuple[str, str], int] 
 
     (row,) = check([budget(growth="1 KiB", **part)], measured, baseline, (), TODAY)
 
-    assert (row.status, row.used_bytes, row.baseline) == (SKIPPED, None, "")
+    assert (row.status, row.used, row.baseline) == (SKIPPED, None, "")
     assert row.text == "no baseline"
 
 
 @pytest.mark.parametrize(
-    ("size_bytes", "before_bytes", "statuses"),
+    ("size_bytes", "before", "statuses"),
     [
         (MIB + 2048, MIB, [PASS, FAIL]),
         (MIB, None, [PASS, SKIPPED]),
@@ -94,9 +94,9 @@ def test_growth_without_a_baseline_is_skipped(sizes: dict[tuple[str, str], int] 
     ],
 )
 def test_each_limit_is_judged_by_itself(
-    size_bytes: int, before_bytes: int | None, statuses: list[CheckStatus]
+    size_bytes: int, before: int | None, statuses: list[CheckStatus]
 ) -> None:
-    rows = judge(budget(max="2 MiB", growth="1 KiB"), size_bytes, before_bytes=before_bytes)
+    rows = judge(budget(max="2 MiB", growth="1 KiB"), size_bytes, before=before)
 
     assert [row.kind for row in rows] == [CheckKind.SIZE, CheckKind.GROWTH]
     assert [row.status for row in rows] == statuses
@@ -126,9 +126,7 @@ LAPSED = "the waiver of ann expired on 2027-01-30: new head"
 def test_a_waiver_raises_both_limits(
     over_bytes: int, waivers: list[Waiver], status: CheckStatus, waived: str, lapsed: str
 ) -> None:
-    rows = judge(
-        budget(max=MIB, growth=0), MIB + over_bytes, before_bytes=MIB, waivers=tuple(waivers)
-    )
+    rows = judge(budget(max=MIB, growth=0), MIB + over_bytes, before=MIB, waivers=tuple(waivers))
 
     for row in rows:
         assert (row.status, row.waiver, row.lapsed) == (status, waived, lapsed)
@@ -157,7 +155,7 @@ def test_variants_are_budgets_of_their_own() -> None:
         ("load_and_run/plain", "size:load_and_run/plain", FAIL),
         *[("load_and_run", "size:load_and_run/reduced", status) for status in (PASS, FAIL)],
     ]
-    assert rows[-1].max_bytes == 8
+    assert rows[-1].limit == 8
 
 
 def test_a_budget_of_a_section() -> None:
@@ -170,7 +168,7 @@ def test_a_budget_of_a_section() -> None:
     (waived,) = check([one], measured, baseline, leave, TODAY)
 
     assert (failed.name, failed.measure) == ("load_and_run section .text", "section .text")
-    assert (failed.used_bytes, failed.owner) == (10, "runtime")
+    assert (failed.used, failed.owner) == (10, "runtime")
     assert [failed.status, waived.status] == [FAIL, PASS]
 
 
@@ -199,7 +197,7 @@ def test_a_budget_of_a_section_that_never_was_is_refused(section: str, of: str, 
     assert caught.value.hint
     before = Baseline(sizes={LAR: 90}, measured={LAR: {"section .eh_frame": 7}})
     assert check_section(".tdata").status is PASS
-    assert check_section(".eh_frame", before).used_bytes == 0
+    assert check_section(".eh_frame", before).used == 0
 
 
 @pytest.mark.parametrize(
@@ -246,14 +244,14 @@ def test_soft_limits_warn_and_never_fail(
     warnings: tuple[str, ...],
 ) -> None:
     """Alone, or below a hard limit that is kept; above that one no one needs a warning."""
-    rows = judge(budget(**limits), MIB + grown_bytes, before_bytes=MIB)
+    rows = judge(budget(**limits), MIB + grown_bytes, before=MIB)
 
     assert [row.status for row in rows] == statuses
     assert warn_early(rows) == warnings
 
 
 @pytest.mark.parametrize(
-    ("limits", "size_bytes", "lower_bytes"),
+    ("limits", "size_bytes", "lower_limit"),
     [
         ({"max": "2 MiB"}, MIB - 4096, 2 * MIB - 4096),
         ({"max": "2 MiB"}, MIB - 1, None),
@@ -269,14 +267,14 @@ def test_soft_limits_warn_and_never_fail(
     ],
 )
 def test_a_lower_limit_is_proposed_where_there_is_room(
-    limits: dict[str, object], size_bytes: int, lower_bytes: int | None
+    limits: dict[str, object], size_bytes: int, lower_limit: int | None
 ) -> None:
     measured = Measured(sizes={LAR: size_bytes, ("load_and_run", "plain"): 2 * MIB})
     baseline = Baseline(source="main", sizes={LAR: MIB})
 
     (row,) = check([budget(**limits)], measured, baseline, (), TODAY)
 
-    assert row.lower_bytes == lower_bytes
+    assert row.lower_limit == lower_limit
 
 
 SIZES = {("b", "reduced"): 2, ("b", "plain"): 9, ("a", "plain"): 0}

@@ -15,8 +15,8 @@ from megtrim.core.size.byte_table import (
     LONGEST_LABEL,
     MOST_COMPONENTS,
     SMALLER,
-    ByteChange,
     ByteTable,
+    LabelChange,
     list_largest,
     make_map,
     make_table,
@@ -72,10 +72,8 @@ def test_a_table_adds_up(sizes: dict[tuple[str, str], int]) -> None:
     assert total(table) == sum(sizes.values()) == table.totals(1_000).total()
 
 
-def change(label: str, before_bytes: int, after_bytes: int) -> ByteChange:
-    return ByteChange(
-        component="ops", label=label, before_bytes=before_bytes, after_bytes=after_bytes
-    )
+def change(label: str, before: int, after: int) -> LabelChange:
+    return LabelChange(component="ops", label=label, before=before, after=after)
 
 
 def test_the_others_are_one_row() -> None:
@@ -83,7 +81,7 @@ def test_the_others_are_one_row() -> None:
 
     found = list_largest(changes, 1)
 
-    assert [(each.label, each.growth_bytes) for each in found] == [("a", 90), ("[2 others]", -56)]
+    assert [(each.label, each.growth) for each in found] == [("a", 90), ("[2 others]", -56)]
     assert [each.label for each in list_largest(changes, 3)] == ["a", "b", "c"]
 
 
@@ -94,7 +92,7 @@ def test_they_add_up(sizes: list[tuple[int, int]], most: int) -> None:
     found = list_largest(changes, most)
 
     growth = sum(after - before for before, after in sizes)
-    assert sum(each.growth_bytes for each in found) == growth
+    assert sum(each.growth for each in found) == growth
     assert len(found) <= most + 1
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from megtrim.core.chain.result_store import Store
 from megtrim.core.chain.session import Session
-from megtrim.core.size.byte_table import ByteChange
+from megtrim.core.size.byte_table import LabelChange
 from megtrim.core.size.growth.arrivals import MOST_PARTS, NewPart, NewUse, PriceBasis, find_arrivals
 from megtrim.core.size.growth.build_inputs import (
     SourceKind,
@@ -156,7 +156,7 @@ def test_regions_are_counted_by_tag() -> None:
 def test_a_function_has_the_bytes_of_its_symbols() -> None:
     """All instances of a template are one row; what only moved has no bytes of its own."""
     came = dict.fromkeys(("function _ZN6sample3runEi", "function _ZN6sample3runEf"), (NEW,))
-    grown = ByteChange(component="kernels", label="sample::run(…)", before_bytes=0, after_bytes=64)
+    grown = LabelChange(component="kernels", label="sample::run(…)", before=0, after=64)
 
     (part,) = find_arrivals(changes(came=came), 64, (grown,)).parts
     (unknown,) = find_arrivals(changes(came=came), 64).parts

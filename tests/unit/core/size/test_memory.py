@@ -111,7 +111,7 @@ def rows(now: Use, before: Use | None = None, **limits: str) -> list[BudgetRow]:
 def test_a_peak_is_held_to_its_limits(
     now: Use, before: Use | None, limits: dict[str, str], expected: list[Any]
 ) -> None:
-    found = [(row.used_bytes, row.max_bytes, row.status) for row in rows(now, before, **limits)]
+    found = [(row.used, row.limit, row.status) for row in rows(now, before, **limits)]
 
     assert len(found) == len(expected)
     for seen, wanted in zip(found, expected, strict=True):

@@ -181,7 +181,7 @@ def test_models_of_before_may_cost_another_price() -> None:
 
     found = compare_prices(before, made)
 
-    assert [(each.model, each.growth_bytes) for each in found] == [("mobile", 3), ("vgg", -2)]
+    assert [(each.model, each.growth) for each in found] == [("mobile", 3), ("vgg", -2)]
 
 
 def ask(*, linked: object = "made", warnings: list[str] | None = None) -> Session:

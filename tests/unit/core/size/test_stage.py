@@ -164,7 +164,7 @@ def test_memory_and_work_are_kept_apart(tmp_path: Path) -> None:
         for each in (each for each in task.wants if ran):
             finish(now, each, {})
         found = weigh(now, task)
-        rows = [(row.measure, row.used_bytes) for row in found.budgets if row.measure != "work"]
+        rows = [(row.measure, row.used) for row in found.budgets if row.measure != "work"]
         assert rows == ([("peak memory", 4096), ("peak memory", None)] if "memory" in more else [])
         assert len(found.budgets) - len(rows) == (2 if "work" in more else 0)
         assert [row.note for row in found.budgets if "because" in row.note] == (
@@ -207,9 +207,7 @@ def test_a_file_is_measured_in_three_forms(tmp_path: Path) -> None:
         "deflated": read_sizes(now)["measured"]["load_and_run"]["reduced"]["deflated"],
     }
     assert shipped.forms["deflated"] < shipped.size_bytes < with_symbols
-    assert [(row.used_bytes, row.status) for row in found.budgets] == [
-        (with_symbols, CheckStatus.FAIL)
-    ]
+    assert [(row.used, row.status) for row in found.budgets] == [(with_symbols, CheckStatus.FAIL)]
 
 
 def test_symbols_that_are_not_there_have_no_size(tmp_path: Path) -> None:
@@ -228,7 +226,7 @@ def test_an_aar_has_a_budget_of_its_own(tmp_path: Path, monkeypatch: pytest.Monk
 
     found = weigh(now, task)
     assert found.artifacts[0].sizes[-1].forms["aar"] == 4096
-    assert [(each.subject, each.used_bytes) for each in found.budgets] == [
+    assert [(each.subject, each.used) for each in found.budgets] == [
         ("load_and_run/reduced aar", 4096),
         ("load_and_run/reduced aar", None),
     ]
@@ -261,7 +259,7 @@ def test_a_budget_of_a_section_that_another_build_has_passes(tmp_path: Path) -> 
     more = "budgets: [{{artifact: load_and_run, section: {}, max: 1}}]\n"
     now, task, _ = opened(tmp_path, more=more.format(".data"))
     (found,) = weigh(now, task).budgets
-    assert (found.used_bytes, found.status) == (0, CheckStatus.PASS)
+    assert (found.used, found.status) == (0, CheckStatus.PASS)
 
     now, task, _ = opened(tmp_path, more=more.format(".txet"))
     with pytest.raises(InputError, match=r"has a section .txet \(did you mean .text\?\)"):
@@ -276,7 +274,7 @@ def test_a_budget_of_a_component_that_trimming_took(tmp_path: Path) -> None:
 
     (found,) = weigh(now, task).budgets
 
-    assert (found.used_bytes, found.status) == (0, CheckStatus.PASS)
+    assert (found.used, found.status) == (0, CheckStatus.PASS)
     assert "whether it ever had it is not known" in said.getvalue()
     now.results.done[PLAIN] = plain_with_tables(tmp_path / "plain", 2000)
     with pytest.raises(InputError, match="no build of load_and_run has a component kernels"):
@@ -314,7 +312,7 @@ def test_a_baseline_says_what_grew(tmp_path: Path) -> None:
     assert before[label] != size.inputs(task, later)[label]
     plain, reduced = found.artifacts[0].sizes
     assert (plain.components, plain.symbols) == ((), ())
-    assert [(each.label, each.growth_bytes) for each in reduced.components] == [("operators", 2000)]
+    assert [(each.label, each.growth) for each in reduced.components] == [("operators", 2000)]
     assert [(each.component, each.label) for each in reduced.symbols] == [
         ("operators", "mgb::opr::Add::run()")
     ]
@@ -422,10 +420,10 @@ def test_a_budget_is_checked_at_its_line(tmp_path: Path) -> None:
     session = changed(session, loaded=load_config(tmp_path / "megtrim.yaml"))
     assert list(budget_checks_of(session)) == []
 
-    finish(session, SIZE, {}, budgets=(replace(BUDGET, status=CheckStatus.FAIL, max_bytes=200),))
+    finish(session, SIZE, {}, budgets=(replace(BUDGET, status=CheckStatus.FAIL, limit=200),))
 
     [row] = size_result(session.results).budgets
-    assert (row.status, row.used_bytes, row.max_bytes) == (CheckStatus.FAIL, 300, 200)
+    assert (row.status, row.used, row.limit) == (CheckStatus.FAIL, 300, 200)
     [check] = budget_checks_of(session)
     assert (check.status, check.line, check.file) == (CheckStatus.FAIL, 8, "megtrim.yaml")
 
@@ -478,7 +476,6 @@ def test_passes_of_an_earlier_megtrim_are_compared_with(tmp_path: Path) -> None:
 LOST = {
     "none is named": ("", "", "none is named"),
     "a file that is not there": ("", "gone.json", "there is no "),
-    "a configured one that is not there": ("baseline: gone.json\n", "", "there is no gone.json"),
     "one without sizes": ("", dump_sizes(Baseline(sizes={}, source="none: no run")), "no sizes"),
     "another program's": (
         "",
@@ -491,6 +488,13 @@ LOST = {
         "sizes of load_and_run/plain, of no trimmed artifact",
     ),
 }
+
+
+def test_a_configured_baseline_exists_or_nothing_is_built(tmp_path: Path) -> None:
+    now, _, _ = opened(tmp_path, more="baseline: gone.json\n")
+
+    with pytest.raises(InputError, match=r"gone\.json"):
+        size.expect_usable_baseline(now.request)
 
 
 @pytest.mark.parametrize("what", LOST)

@@ -83,11 +83,11 @@ def cells_of(made: Verdict) -> list[list[str]]:
 
 def test_several_artifacts_have_a_row_each() -> None:
     rows = (
-        budget(artifact="a", variant="plain", max_bytes=None),
+        budget(artifact="a", variant="plain", limit=None),
         budget(artifact="a", status=CheckStatus.FAIL),
         budget(artifact="b"),
         budget(artifact="b", variant="plain", status=CheckStatus.SKIPPED),
-        budget(artifact="c", status=CheckStatus.SKIPPED, max_bytes=None),
+        budget(artifact="c", status=CheckStatus.SKIPPED, limit=None),
     )
     names = ("a", "b", "c", "d")
     many = verdict(*(artifact(5, name=name) for name in names), budgets=rows, baseline=BASELINE)
@@ -122,28 +122,28 @@ def test_what_differs_from_the_baseline_is_said(
     [
         (budget(), 0, "no change", "236 KiB of 2.8 MiB", "✅ pass"),
         (
-            budget(max_bytes=REDUCED_BYTES - 20 * KIB, status=CheckStatus.FAIL),
+            budget(limit=REDUCED_BYTES - 20 * KIB, status=CheckStatus.FAIL),
             0,
             "no change",
             "-20 KiB of 2.5 MiB",
             "❌ fail",
         ),
         (
-            growth(used_bytes=17 * KIB, status=CheckStatus.FAIL),
+            growth(used=17 * KIB, status=CheckStatus.FAIL),
             17 * KIB,
             "+17 KiB (+0.7%), 16 KiB allowed",
             "",
             "❌ fail",
         ),
-        (budget(max_bytes=REDUCED_BYTES), -KIB, "-1 KiB (-0.04%)", "0 B of 2.5 MiB", "✅ pass"),
+        (budget(limit=REDUCED_BYTES), -KIB, "-1 KiB (-0.04%)", "0 B of 2.5 MiB", "✅ pass"),
         (
-            budget(max_bytes=REDUCED_BYTES - 1, waiver="until May"),
+            budget(limit=REDUCED_BYTES - 1, waiver="until May"),
             None,
             "no baseline",
             "-1 B of 2.5 MiB",
             "✅ pass, waived: until May",
         ),
-        (growth(used_bytes=1, max_bytes=0), 1, "+1 B, 0 B allowed", "", "✅ pass"),
+        (growth(used=1, limit=0), 1, "+1 B, 0 B allowed", "", "✅ pass"),
     ],
 )
 def test_a_row_is_held_to_its_budget(
@@ -256,7 +256,7 @@ def test_what_is_kept_for_it_is_folded() -> None:
 
 
 def test_models_that_cost_another_price_are_folded() -> None:
-    change = PriceChange(model="tiny-mobile", before_bytes=9000, after_bytes=9500)
+    change = PriceChange(model="tiny-mobile", before=9000, after=9500)
     (fold,) = list_prices(with_arrivals(changes=(change,)))
 
     assert fold in comment.render(with_arrivals(changes=(change,)))
@@ -305,11 +305,11 @@ def test_each_cause_says_what_differs_and_what_to_do(
 
 def test_names_are_no_markup() -> None:
     parts = (NewPart(kind="region", name=HOSTILE, models=(HOSTILE,)),)
-    change = PriceChange(model=HOSTILE, before_bytes=1, after_bytes=2)
+    change = PriceChange(model=HOSTILE, before=1, after=2)
     uses = (replace(BUILT, name=HOSTILE), replace(UNKNOWN, name=HOSTILE))
     note = CauseNote(cause=Cause.SOURCE, seen=HOSTILE, advice=HOSTILE)
     (fold,) = sizes.changes(hostile())
-    used = judged(budget(waiver=HOSTILE, owner=HOSTILE, artifact=HOSTILE, lower_bytes=1))
+    used = judged(budget(waiver=HOSTILE, owner=HOSTILE, artifact=HOSTILE, lower_limit=1))
 
     assert "\x1b" not in budgets.text(used)
     for text in (
@@ -330,12 +330,12 @@ def test_names_are_no_markup() -> None:
 SOFT = budget(
     measure="section .text",
     owner="runtime team",
-    used_bytes=2000 * KIB,
-    max_bytes=None,
-    warn_bytes=1900 * KIB,
+    used=2000 * KIB,
+    limit=None,
+    soft_limit=1900 * KIB,
     status=CheckStatus.SKIPPED,
 )
-WAIVED = growth(measure="section .text", used_bytes=20 * KIB, waiver="the depth model (Ann)")
+WAIVED = growth(measure="section .text", used=20 * KIB, waiver="the depth model (Ann)")
 
 
 def judged(*rows: BudgetRow) -> Verdict:
@@ -347,10 +347,10 @@ def test_the_fold_shows_what_is_left_of_each_limit() -> None:
 
     assert "<summary>Budgets: 2 of 2 kept, the tightest has 236 KiB (8.4%) left</summary>" in fold
     assert (list(budgets.markdown(judged())), budgets.text(judged())) == ([], "")
-    first = growth(used_bytes=None, max_bytes=0, status=CheckStatus.SKIPPED)
+    first = growth(used=None, limit=0, status=CheckStatus.SKIPPED)
     last = budgets.text(judged(budget(), WAIVED)).splitlines()[-1]
     assert last == "  load_and_run section .text: waived: the depth model (Ann)"
-    (bare,) = budgets.markdown(judged(budget(max_bytes=0, status=CheckStatus.FAIL), first))
+    (bare,) = budgets.markdown(judged(budget(limit=0, status=CheckStatus.FAIL), first))
     assert "<summary>Budgets: 0 of 1 kept</summary>" in bare
     assert "| ◽ skipped | growth | no baseline | 0 B |" in bare
     rows = [line for line in fold.splitlines() if line.startswith("| `")]
@@ -370,7 +370,7 @@ def test_the_fold_shows_what_is_left_of_each_limit() -> None:
 
 
 def test_what_is_exceeded_comes_first_and_what_has_no_baseline_is_one_line() -> None:
-    unknown = growth(artifact="b", used_bytes=None, status=CheckStatus.SKIPPED)
+    unknown = growth(artifact="b", used=None, status=CheckStatus.SKIPPED)
     lines = budgets.text(judged(budget(), growth(status=CheckStatus.FAIL), unknown)).splitlines()
 
     assert [line.split()[1] for line in lines[3:5]] == ["fail", "pass"]
@@ -398,7 +398,7 @@ def test_what_a_budget_is_of_is_no_claim(variant: str, measure: str, shown: str)
     ("config", "place"), [("megtrim.yaml", "megtrim.yaml"), ("quick/m.yaml", "quick/megtrim.yaml")]
 )
 def test_a_lower_limit_is_proposed_with_its_place(config: str, place: str) -> None:
-    made = judged(budget(lower_bytes=2600 * KIB), growth(used_bytes=-KIB))
+    made = judged(budget(lower_limit=2600 * KIB), growth(used=-KIB))
     made = replace(made, invocation=Invocation(config=config))
     proposal, _ = budgets.markdown(made)
 
@@ -411,24 +411,24 @@ def test_a_lower_limit_is_proposed_with_its_place(config: str, place: str) -> No
 @pytest.mark.parametrize(
     ("row", "exceeded", "near", "marks"),
     [
-        (budget(used_bytes=1024, max_bytes=2048), False, False, ("48.098%", "96.195%", "")),
-        (budget(used_bytes=4096, max_bytes=2048), True, False, ("100.000%", "50.000%", "")),
-        (budget(used_bytes=1, max_bytes=1), False, False, ("100.000%", "100.000%", "")),
+        (budget(used=1024, limit=2048), False, False, ("48.098%", "96.195%", "")),
+        (budget(used=4096, limit=2048), True, False, ("100.000%", "50.000%", "")),
+        (budget(used=1, limit=1), False, False, ("100.000%", "100.000%", "")),
         (
-            budget(used_bytes=1536, max_bytes=2048, warn_bytes=1536),
+            budget(used=1536, limit=2048, soft_limit=1536),
             False,
             True,
             ("72.147%", "96.195%", "72.147%"),
         ),
         (
-            budget(used_bytes=3072, max_bytes=None, warn_bytes=1024),
+            budget(used=3072, limit=None, soft_limit=1024),
             False,
             True,
             ("100.000%", "", "33.333%"),
         ),
-        (growth(used_bytes=32_768), True, False, ("100.000%", "50.000%", "")),
-        (growth(used_bytes=-1024), False, False, ("0.000%", "96.156%", "")),
-        (growth(used_bytes=None), False, False, ("0.000%", "96.156%", "")),
+        (growth(used=32_768), True, False, ("100.000%", "50.000%", "")),
+        (growth(used=-1024), False, False, ("0.000%", "96.156%", "")),
+        (growth(used=None), False, False, ("0.000%", "96.156%", "")),
     ],
 )
 def test_the_page_draws_what_is_used(

@@ -15,7 +15,7 @@ from megtrim.core.config.performance import WorkConfig
 from megtrim.core.config.problems import Place
 from megtrim.core.proof.neighbours import NeighbourLevel, NeighbourOutcome, NeighbourResult
 from megtrim.core.proof.results import ScenarioResult
-from megtrim.core.size.byte_table import ByteChange, ByteMap, MappedComponent, MappedSymbol
+from megtrim.core.size.byte_table import ByteMap, LabelChange, MappedComponent, MappedSymbol
 from megtrim.core.size.counted import Use, Work
 from megtrim.core.size.growth.arrivals import Arrivals, NewPart, NewUse
 from megtrim.core.size.growth.causes import Cause, CauseNote
@@ -138,8 +138,8 @@ def budget(**changes: object) -> BudgetRow:
         kind=CheckKind.SIZE,
         artifact="load_and_run",
         variant="reduced",
-        used_bytes=REDUCED_BYTES,
-        max_bytes=2_883_584,
+        used=REDUCED_BYTES,
+        limit=2_883_584,
         status=CheckStatus.PASS,
     )
     return replace(kept, **changes)  # type: ignore[arg-type]
@@ -147,7 +147,7 @@ def budget(**changes: object) -> BudgetRow:
 
 def growth(**changes: object) -> BudgetRow:
     """Return a largest growth of 16 KiB that is kept, with ``changes``."""
-    kept = {"used_bytes": 1_024, "max_bytes": 16_384, "baseline": "main at 2981d11"}
+    kept = {"used": 1_024, "limit": 16_384, "baseline": "main at 2981d11"}
     return budget(kind=CheckKind.GROWTH, **(kept | changes))
 
 
@@ -317,8 +317,8 @@ def crashed() -> ScenarioResult:
 
 def failing() -> Verdict:
     broken = (
-        budget(used_bytes=2_998_272, status=CheckStatus.FAIL),
-        growth(used_bytes=356_352, status=CheckStatus.FAIL),
+        budget(used=2_998_272, status=CheckStatus.FAIL),
+        growth(used=356_352, status=CheckStatus.FAIL),
     )
     parity = scenario(
         MOBILENET,
@@ -378,7 +378,7 @@ def big(count: int = 2000) -> Verdict:
 
 
 def _grown_by_the_hostile() -> VariantSize:
-    change = ByteChange(component=HOSTILE, label=HOSTILE, before_bytes=0, after_bytes=9)
+    change = LabelChange(component=HOSTILE, label=HOSTILE, before=0, after=9)
     return replace(sizes().sizes[-1], growth_bytes=9, components=(change,), symbols=(change,))
 
 
@@ -449,9 +449,9 @@ def mapped() -> Verdict:
     )
     artifact = replace(sizes(), byte_map=byte_map(), prices=prices)
     budgets = (
-        budget(warn_bytes=2_600_000),
+        budget(soft_limit=2_600_000),
         growth(),
-        budget(measure="section .text", max_bytes=9_999_999),
+        budget(measure="section .text", limit=9_999_999),
     )
     return join(facts(artifacts=(artifact,), budgets=budgets))
 
@@ -527,9 +527,7 @@ def grown() -> Verdict:
     """Return a verdict of a file that grew by 59 KiB, for a new model among other things."""
     [base] = mapped().artifacts
     *others, reduced = base.sizes
-    change = ByteChange(
-        component="runtime", label="mgb::run(…)", before_bytes=0, after_bytes=60_416
-    )
+    change = LabelChange(component="runtime", label="mgb::run(…)", before=0, after=60_416)
     part = NewPart(kind="operator", name="Resize", models=("tiny-quant",))
     use = NewUse(kind=PriceKind.MODEL, name="tiny-quant")
     reduced = replace(

@@ -301,11 +301,11 @@ RENEW = "make it smaller, raise the budget, or have the owner of the waiver rene
     ("row", "status", "hint"),
     [
         (budget(), PASS, ""),
-        (budget(used_bytes=2_884_608, waiver="new model"), PASS, ""),
-        (growth(used_bytes=None, status=CheckStatus.SKIPPED), SKIPPED, ""),
-        (budget(used_bytes=2_884_608, status=CheckStatus.FAIL, lapsed=LAPSED), FAIL, RENEW),
+        (budget(used=2_884_608, waiver="new model"), PASS, ""),
+        (growth(used=None, status=CheckStatus.SKIPPED), SKIPPED, ""),
+        (budget(used=2_884_608, status=CheckStatus.FAIL, lapsed=LAPSED), FAIL, RENEW),
         (
-            growth(used_bytes=16_385, status=CheckStatus.FAIL, owner="Ann"),
+            growth(used=16_385, status=CheckStatus.FAIL, owner="Ann"),
             FAIL,
             (
                 "make it smaller, raise the budget, or add a waiver with a reason; "

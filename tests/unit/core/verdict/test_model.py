@@ -127,7 +127,7 @@ def changed(path: str, value: object) -> str:
         ("scenarios.0.extra", 1, "scenarios[0].extra: found 1, expected no such key"),
         ("devices.0.facts", [], "devices[0].facts: found [], expected an object"),
         ("artifacts.0.sizes.0.sections.0", ["text"], "sections[0][1]: found nothing"),
-        ("budgets.0.max_bytes", "2 MiB", "budgets[0].max_bytes: found '2 MiB', expected a whole"),
+        ("budgets.0.limit", "2 MiB", "budgets[0].limit: found '2 MiB', expected a whole"),
     ],
 )
 def test_a_wrong_value_is_named_with_its_path(path: str, value: object, said: str) -> None:
@@ -143,7 +143,7 @@ def test_a_wrong_value_is_named_with_its_path(path: str, value: object, said: st
 
 @pytest.mark.parametrize(
     ("row", "path", "value"),
-    [(1, "used_bytes", -5), (0, "max_bytes", None), (0, "max_bytes", 2**62)],
+    [(1, "used", -5), (0, "limit", None), (0, "limit", 2**62)],
 )
 def test_a_shrunken_binary_and_an_unlimited_one_are_fine(
     row: int, path: str, value: object

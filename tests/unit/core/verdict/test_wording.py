@@ -106,7 +106,7 @@ def test_a_program_that_is_larger_than_by_regions_is_said(reduced_bytes: int, sa
 
 
 def test_a_failed_growth_is_no_calm_page() -> None:
-    over = (budget(), growth(used_bytes=356_352, status=CheckStatus.FAIL))
+    over = (budget(), growth(used=356_352, status=CheckStatus.FAIL))
     page = html.render(join(facts(budgets=over)))
 
     tile = re.search(r'<li class="toned fail"><span class="tile-title">Change of(.*?)</li>', page)

@@ -82,6 +82,26 @@ def test_a_host_cleans_every_phone_it_has(bench: Bench) -> None:
     assert bench.phone.calls == ["clean"]
 
 
+def test_a_host_cleans_the_boards_that_its_owner_lists(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    board = FakeMachine("rock-5", bench.shell.folder / "board", kind="ssh", key="ssh:rock")
+
+    def boards(spec: DeviceSpec) -> Device:
+        assert spec.settings.host == "rock-5.lan"
+        quick = replace(spec, timeouts=QUICK)
+        return device_pool.make_pool(quick, kind="ssh", find=lambda: [board])
+
+    monkeypatch.setattr(device_kinds, "KINDS", {**device_kinds.KINDS, "ssh": boards})
+    bench.shell.write("boards.yaml", "boards: [{name: rock-5, host: rock-5.lan}]\n")
+    monkeypatch.setenv("MEGTRIM_BOARDS", str(bench.shell.folder / "boards.yaml"))
+    bench.phone.attached = ConnectionState.ABSENT
+
+    bench("clean", "--attached").expect(
+        0, out="cleaned  rock-5: no programs and no files of megtrim are left\n"
+    )
+
+
 def test_a_phone_that_a_job_holds_is_neither_cleaned_nor_recovered(bench: Bench) -> None:
     leases = Leases(bench.shell.folder / "state", "another job", utc_now)
     with leases.acquire(lambda: (bench.phone,)):

@@ -131,7 +131,7 @@ def test_a_certain_name_and_what_to_do(crashed: Shell) -> None:
     (crashed.folder / "tombstone_04").write_bytes(LEFT_OUT)
     assert crashed("explain", *CRASH).expect(0).out.splitlines() == [
         "crash: trimming left it out",
-        "why: it was left out",
+        "why: no scenario ran it, and no pattern in trim.keep keeps it",
         "program: app",
         "certain: True",
         "candidates: 1",

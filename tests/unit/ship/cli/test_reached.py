@@ -54,7 +54,7 @@ def test_lines_of_several_builds_have_a_release_each(loaded: LoadedConfig) -> No
 
     assert kept.config.trim.keep == ("first()", "second(int)", "unused()")
     assert "reached    1 deferred function, 4 bytes" in said
-    assert "passed over" not in said
+    assert "skipped" not in said
 
 
 def test_without_its_release_a_line_is_passed_over(loaded: LoadedConfig) -> None:
@@ -63,7 +63,7 @@ def test_without_its_release_a_line_is_passed_over(loaded: LoadedConfig) -> None
     kept, said = keep(loaded, record, "new")
 
     assert kept.config.trim.keep == ("first()", "second(int)", "unused()")
-    assert f"passed over 1 line of the build {OLDER}: {loaded.folder}/record:2" in said
+    assert f"skipped 1 line of the build {OLDER}: {loaded.folder}/record:2" in said
 
 
 def test_nothing_that_fits_is_an_error(loaded: LoadedConfig) -> None:

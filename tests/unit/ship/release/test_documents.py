@@ -21,6 +21,7 @@ from megtrim.core.verdict.join import join
 from megtrim.libs.util.errors import InputError
 from megtrim.libs.util.strict_json import dump
 from megtrim.ship.release.contents import (
+    AAR_PATH,
     README_FILE,
     RELEASE_FILE,
     ArtifactKind,
@@ -289,12 +290,12 @@ PROGRAMS = tuple(each for each in SAID.artifacts if each.kind is ArtifactKind.PR
     ],
 )
 def test_a_readme_says_what_it_can_run_and_what_not(said: ReleaseContents, line: str) -> None:
-    assert line in render_readme(said, has_licences=True)
+    assert line in render_readme(said, ["licences/LICENSE"])
 
 
 def test_a_readme_says_how_it_is_used() -> None:
-    assert LINES in render_readme(SAID, has_licences=True, has_aar=True)
-    assert LINES not in render_readme(SAID, has_licences=True)
+    assert LINES in render_readme(SAID, [AAR_PATH])
+    assert LINES not in render_readme(SAID, [])
 
 
 KEEP = parse_keep_set(keep_set(passing(), models=MODELS), source="k")

@@ -13,7 +13,7 @@ from megtrim.core.checks.statuses import CheckKind, CheckStatus, decide
 from megtrim.core.evidence.evidence import parse_set
 from megtrim.core.verdict.join import join
 from megtrim.core.verdict.model import Verdict, to_json
-from megtrim.libs.util.errors import InputError, ProductFailure
+from megtrim.libs.util.errors import InfrastructureFailure, InputError, MegtrimError, ProductFailure
 from megtrim.ship.crashes.program import TrimmedProgram
 from megtrim.ship.release.archive import write_folder
 from megtrim.ship.release.check import ReleaseCheck, check_release, clean_proofs
@@ -131,17 +131,17 @@ def test_proven_again_it_stays_the_same(drafts: Drafts) -> None:
 
 
 @pytest.mark.parametrize(
-    ("status", "verdict"),
+    ("status", "verdict", "failure"),
     [
-        (CheckStatus.UNVERIFIED, "unverified"),
-        (CheckStatus.INFRASTRUCTURE, "unverified"),
-        (CheckStatus.FAIL, "fail"),
+        (CheckStatus.UNVERIFIED, "unverified", InfrastructureFailure),
+        (CheckStatus.INFRASTRUCTURE, "unverified", InfrastructureFailure),
+        (CheckStatus.FAIL, "fail", ProductFailure),
     ],
 )
 def test_a_silent_or_failing_device_makes_none(
-    status: CheckStatus, verdict: str, drafts: Drafts
+    status: CheckStatus, verdict: str, failure: type[MegtrimError], drafts: Drafts
 ) -> None:
-    with pytest.raises(ProductFailure, match=f"the verdict is {verdict}, so there is nothing"):
+    with pytest.raises(failure, match=f"the verdict is {verdict}, so there is nothing"):
         drafts.prove(joined(status))
 
 

@@ -112,8 +112,7 @@ def test_components_add_up_before_and_now() -> None:
 
     assert found
     assert [
-        (each.label, each.before_bytes, each.after_bytes)
-        for each in (*found.components, *found.changed)
+        (each.label, each.before, each.after) for each in (*found.components, *found.changed)
     ] == [("kernels/x86/conv", 8, 8), ("runtime", 5, 8), ("mgb::run()", 1, 4)]
 
 

@@ -58,6 +58,7 @@ def test_a_regression_with_all_that_a_person_needs() -> None:
     assert f"([compare](https://github.example/acme/phone/compare/{GOOD}...{BAD}))" in text.body
     assert (
         f"git worktree add ../megtrim-base {GOOD}\n"
+        "git -C ../megtrim-base submodule update --init --recursive\n"
         "megtrim stage build --committed --config ../megtrim-base/megtrim.yaml"
         " --out ../megtrim-base-out\n"
         "megtrim perf run --experiment nchw44 --base ../megtrim-base-out\n"

@@ -9,7 +9,7 @@ from megtrim.core.config.units import format_bytes
 from megtrim.core.functions.link_map import read_map
 from megtrim.core.size.attribution import NameSources
 from megtrim.core.size.breakdown import Breakdown, FileSizes, break_down, compare_breakdowns
-from megtrim.core.size.byte_table import ByteChange
+from megtrim.core.size.byte_table import LabelChange
 from megtrim.core.size.views import View
 from megtrim.libs.render.formatting import align_columns, group_digits
 from megtrim.libs.render.markup import one_line
@@ -167,10 +167,10 @@ def _draw_changes(before: Breakdown, after: Breakdown, top: int) -> str:
     )
 
 
-def _draw_changes_by(changes: Sequence[ByteChange], labels: tuple[str, ...], top: int) -> str:
-    def cells(rows: Sequence[ByteChange]) -> tuple[str, ...]:
-        old = sum(row.before_bytes for row in rows)
-        return _numbers(old, sum(row.after_bytes for row in rows))
+def _draw_changes_by(changes: Sequence[LabelChange], labels: tuple[str, ...], top: int) -> str:
+    def cells(rows: Sequence[LabelChange]) -> tuple[str, ...]:
+        old = sum(row.before for row in rows)
+        return _numbers(old, sum(row.after for row in rows))
 
     return draw_table(
         (*labels, *_COLUMNS),
@@ -188,5 +188,5 @@ def _numbers(before_bytes: int, after_bytes: int) -> tuple[str, ...]:
     return group_digits(before_bytes), group_digits(after_bytes), change
 
 
-def _label(change: ByteChange) -> str:
+def _label(change: LabelChange) -> str:
     return f"{change.label} (was {change.former})" if change.former else change.label

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from enum import StrEnum
 
 from megtrim.core.keep.keepset import model_of
-from megtrim.core.size.byte_table import ByteChange
+from megtrim.core.size.byte_table import LabelChange
 from megtrim.core.size.growth.causes import NAMELESS, Cause, InputChanges, kind_of
 from megtrim.core.size.prices import PriceList
 from megtrim.core.size.views import PriceKind
@@ -65,7 +65,7 @@ NO_ARRIVALS = Arrivals()
 def find_arrivals(
     changes: InputChanges,
     growth_bytes: int | None,
-    symbols: Sequence[ByteChange] = (),
+    symbols: Sequence[LabelChange] = (),
     prices: PriceList | None = None,
 ) -> Arrivals:
     """Take all changes by symbol and all prices of the build, as far as they are known."""
@@ -116,11 +116,11 @@ def _price_use(
 
 
 def _list_parts(
-    changes: InputChanges, symbols: Sequence[ByteChange], prices: PriceList | None
+    changes: InputChanges, symbols: Sequence[LabelChange], prices: PriceList | None
 ) -> tuple[NewPart, ...]:
     grown: Counter[str] = Counter()
     for change in symbols:
-        grown[change.label] += change.growth_bytes
+        grown[change.label] += change.growth
     known: dict[tuple[str, str], int] = {}
     if prices:
         known = {(str(each.kind), each.name): each.margin_bytes for each in prices.prices}

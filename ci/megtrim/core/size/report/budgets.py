@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from megtrim.core.build_spec import Variant
 from megtrim.core.checks.statuses import CHECK_SIGNS, CheckKind, CheckStatus
-from megtrim.core.config.units import OF_SCENARIOS, WORK, format_bytes
+from megtrim.core.config.units import OF_SCENARIOS, WORK
 from megtrim.core.size.rows import BudgetRow
 from megtrim.core.verdict.model import Verdict
 from megtrim.libs.render.formatting import percent, width_of
@@ -53,7 +53,7 @@ def make_table(rows: Iterable[BudgetRow]) -> ReportTable:
 
 def is_compared(row: BudgetRow) -> bool:
     """Tell whether there was anything to check it against."""
-    return row.used_bytes is not None or row.status is not CheckStatus.SKIPPED
+    return row.used is not None or row.status is not CheckStatus.SKIPPED
 
 
 def markdown(verdict: Verdict) -> Iterator[str]:
@@ -65,7 +65,7 @@ def markdown(verdict: Verdict) -> Iterator[str]:
     if lower:
         hint = "Nothing fails if they stay."
         yield "\n".join(("### Limits that could be lower", "", *lower, "", hint))
-    used = [row for row in verdict.budgets if row.measure in OF_SCENARIOS and row.used_bytes]
+    used = [row for row in verdict.budgets if row.measure in OF_SCENARIOS and row.used]
     reduced = [row for row in used if row.variant == Variant.REDUCED]
     changed = [row for row in reduced if row.kind == CheckKind.GROWTH]
     if changed:
@@ -100,18 +100,18 @@ def text(verdict: Verdict) -> str:
 
 def describe_lower(row: BudgetRow, verdict: Verdict) -> str:
     """Empty: it is low enough."""
-    if row.lower_bytes is None:
+    if row.lower_limit is None:
         return ""
     place = next((check for check in verdict.checks if check.id == row.check_id), None)
     file = path_in_repository(place.file, verdict.invocation.config) if place else ""
     where = f" at {file}:{place.line}" if place else ""
-    return f"max could be {format_bytes(row.lower_bytes)} ({row.lower_bytes:,} bytes){where}"
+    return f"max could be {row.format(row.lower_limit)} ({row.lower_limit:,} bytes){where}"
 
 
 def place_marks(row: BudgetRow) -> tuple[str, str, str]:
     """Return the width of what is used and the places of both limits, in percent; empty: none."""
-    limits = (row.max_bytes, row.warn_bytes)
-    used = max(row.used_bytes or 0, 0)
+    limits = (row.limit, row.soft_limit)
+    used = max(row.used or 0, 0)
     highest = max(limit for limit in (*limits, 0) if limit is not None)
     # Some space beyond the limits shows them as marks, not as the edge of the chart.
     scale = max(used, highest * 26 // 25, 1)
@@ -120,13 +120,13 @@ def place_marks(row: BudgetRow) -> tuple[str, str, str]:
 
 
 def _list_cells(row: BudgetRow) -> tuple[str, ...]:
-    limit = row.max_bytes if row.max_bytes is not None else row.warn_bytes
-    limits = row.kind if row.max_bytes == limit else f"{row.kind}, warns"
+    limit = row.limit if row.limit is not None else row.soft_limit
+    limits = row.kind if row.limit == limit else f"{row.kind}, warns"
     left = ""
     share = ""
-    if limit is not None and row.used_bytes is not None:
-        left = row.format(limit - row.used_bytes)
-        share = percent((limit - row.used_bytes) / limit) if limit else ""
+    if limit is not None and row.used is not None:
+        left = row.format(limit - row.used)
+        share = percent((limit - row.used) / limit) if limit else ""
     shown = "" if limit is None else row.format(limit)
     first = (
         row.artifact,
@@ -144,33 +144,31 @@ def _list_cells(row: BudgetRow) -> tuple[str, ...]:
 def _find_most_over(rows: Sequence[BudgetRow]) -> str:
     """Name the limit that is exceeded by the largest share; empty if none is."""
     over = [
-        row
-        for row in rows
-        if row.status is CheckStatus.FAIL and row.used_bytes is not None and row.max_bytes
+        row for row in rows if row.status is CheckStatus.FAIL and row.used is not None and row.limit
     ]
     if not over:
         return ""
-    worst = max(over, key=lambda row: (row.used_bytes or 0) / (row.max_bytes or 1))
-    by = worst.format((worst.used_bytes or 0) - (worst.max_bytes or 0))
+    worst = max(over, key=lambda row: (row.used or 0) / (row.limit or 1))
+    by = worst.format((worst.used or 0) - (worst.limit or 0))
     limit = "its growth is" if worst.kind is CheckKind.GROWTH else "it is"
     return f"{code_in_title(worst.name)}: {limit} {by} over its limit"
 
 
 def _summarize(rows: Sequence[BudgetRow]) -> str:
-    budgets = {row.name for row in rows if {row.max_bytes, row.warn_bytes} != {None}}
+    budgets = {row.name for row in rows if row.limit is not None or row.soft_limit is not None}
     failed = {row.name for row in rows if row.status is CheckStatus.FAIL}
     kept = f"Budgets: {len(budgets) - len(failed)} of {len(budgets)} kept"
     # What is left of another limit would calm down about the one that is exceeded.
     if over := _find_most_over(rows):
         return f"{kept}, {over}"
-    shares = [
-        (row.left_bytes / row.max_bytes, row.left_bytes)
+    rooms = [
+        (row.left / row.limit, row.left, row)
         for row in rows
-        if row.kind is CheckKind.SIZE and row.left_bytes is not None and row.max_bytes
+        if row.kind is CheckKind.SIZE and row.limit and row.left is not None
     ]
-    if not shares:
+    if not rooms:
         return kept
-    share, left = min(shares)
+    share, left, row = min(rooms, key=lambda room: room[:2])
     if left < 0:
-        return f"{kept}, the tightest is {format_bytes(-left)} over"
-    return f"{kept}, the tightest has {format_bytes(left)} ({percent(share)}) left"
+        return f"{kept}, the tightest is {row.format(-left)} over"
+    return f"{kept}, the tightest has {row.format(left)} ({percent(share)}) left"

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from megtrim.core.checks.statuses import CHECK_SIGNS, CheckKind, CheckStatus
 from megtrim.core.config.units import Measure, format_bytes, format_growth
-from megtrim.core.size.byte_table import ByteChange, list_largest
+from megtrim.core.size.byte_table import LabelChange, list_largest
 from megtrim.core.size.growth.arrivals import Arrivals, NewPart, NewUse, PriceBasis
 from megtrim.core.size.growth.causes import Cause, count_kinds, name_kind
 from megtrim.core.size.prices import PriceChange
@@ -83,10 +83,9 @@ def name_components(size: VariantSize, marks: Marks = PLAIN) -> str:
     """Empty if that is not known."""
     shown = list_largest(size.components, _MOST_NAMED)
     said = (
-        f"{marks.code(each.label)} {format_growth(each.growth_bytes)}"
-        for each in shown[:_MOST_NAMED]
+        f"{marks.code(each.label)} {format_growth(each.growth)}" for each in shown[:_MOST_NAMED]
     )
-    others = (f"all others {format_growth(each.growth_bytes)}" for each in shown[_MOST_NAMED:])
+    others = (f"all others {format_growth(each.growth)}" for each in shown[_MOST_NAMED:])
     return f"By component: {', '.join((*said, *others))}." if shown else ""
 
 
@@ -124,13 +123,13 @@ def changes(verdict: Verdict) -> Iterator[str]:
                 yield fold(f"What changed in {name}: {growth_of(size)}", rows)
 
 
-def _draw_change(change: ByteChange) -> tuple[str, ...]:
+def _draw_change(change: LabelChange) -> tuple[str, ...]:
     return (
         code(change.component),
         code(change.label),
-        group_digits(change.before_bytes),
-        group_digits(change.after_bytes),
-        f"{change.growth_bytes:+,}",
+        group_digits(change.before),
+        group_digits(change.after),
+        f"{change.growth:+,}",
     )
 
 
@@ -157,11 +156,11 @@ def _list_cells(size: VariantSize, artifact: str, verdict: Verdict) -> tuple[str
     if variant != size.variant:
         name += f" {code(variant)}"
     change = change_of(size) or "no baseline"
-    if growth is not None and growth.max_bytes is not None:
-        change += f", {format_bytes(growth.max_bytes)} allowed"
+    if growth is not None and growth.limit is not None:
+        change += f", {growth.format(growth.limit)} allowed"
     left = ""
-    if whole is not None and whole.left_bytes is not None:
-        left = f"{format_bytes(whole.left_bytes)} of {format_bytes(whole.max_bytes or 0)}"
+    if whole is not None and whole.left is not None:
+        left = f"{whole.format(whole.left)} of {whole.format(whole.limit or 0)}"
     result = ""
     if limits:
         waived = dict.fromkeys(row.waiver for row in limits.values() if row.waiver)
@@ -358,7 +357,7 @@ def _fold_changes(artifact: str, size: VariantSize) -> str:
 def _draw_price_change(change: PriceChange) -> tuple[str, ...]:
     return (
         code(change.model),
-        group_digits(change.before_bytes),
-        group_digits(change.after_bytes),
-        f"{change.growth_bytes:+,}",
+        group_digits(change.before),
+        group_digits(change.after),
+        f"{change.growth:+,}",
     )

@@ -84,8 +84,8 @@ BUDGET = BudgetRow(
     kind=CheckKind.SIZE,
     artifact="load_and_run",
     variant="reduced",
-    used_bytes=300,
-    max_bytes=400,
+    used=300,
+    limit=400,
     status=CheckStatus.PASS,
 )
 
