@@ -77,6 +77,44 @@ def test_another_graph_has_another_digest(other: MappedFunction) -> None:
     assert digest_blocks(other) != digest_blocks(mapped(0x100, 0, 1))
 
 
+def edits() -> list[tuple[str, tuple[tuple[int, int, int], ...]]]:
+    """Rows of number, size and traits of a function's blocks, as edits of its source leave them."""
+    rows = tuple((number, 4 * number + 8, number % 3) for number in range(8))
+    made = []
+    for at in range(8):
+        number, size, traits = rows[at]
+        before = rows[:at]
+        behind = rows[at + 1 :]
+        made += [
+            ("renumbered", (*before, (number + 20, size, traits), *behind)),
+            ("larger", (*before, (number, size + 4, traits), *behind)),
+            ("ends in another way", (*before, (number, size, traits + 8), *behind)),
+            ("removed", (*before, *behind)),
+            ("doubled", (*before, rows[at], (number + 20, size, traits), *behind)),
+        ]
+    return made
+
+
+@pytest.mark.parametrize(("edit", "rows"), edits())
+def test_an_edited_function_stays_whole(edit: str, rows: tuple[tuple[int, int, int], ...]) -> None:
+    def mapped_as(blocks: tuple[tuple[int, int, int], ...]) -> MappedFunction:
+        at = 0x100
+        made = []
+        for number, size, traits in blocks:
+            made.append(Block(number=number, address=at, size_bytes=size, traits=traits))
+            at += size
+        return MappedFunction(address=0x100, blocks=tuple(made))
+
+    names = table(Function("f", 0x100, 400))
+    original = tuple((number, 4 * number + 8, number % 3) for number in range(8))
+    listed = find_blocks([mapped_as(original)], names, {0x104, 0x120})["f"]
+    digests = find_digests([mapped_as(rows)], names)
+
+    plan = plan_cuts([(["f"], [listed])], digests, ())
+
+    assert (plan.blocks, plan.changed) == ({}, ("f",)), edit
+
+
 def test_a_function_that_moved_has_its_digest() -> None:
     assert digest_blocks(mapped(0x5000, 0, 1)) == digest_blocks(mapped(0x100, 0, 1))
 
