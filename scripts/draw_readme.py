@@ -55,7 +55,7 @@ class Bar(NamedTuple):
 
 
 _RECIPE = "MegEngine, stripped `load_and_run` for Android arm64"
-_FUNCTIONS = "The second level, the tip of master for Android arm64"
+_FUNCTIONS = "MegEngine by functions, stripped `load_and_run` for Android arm64"
 BARS = (
     Bar(
         name="MegEngine, whole",

@@ -1,4 +1,4 @@
-"""Which phone its supervisor is to be, and the files by which it reports. Pure."""
+"""What kind of phone the supervisor must imitate, and the files by which it reports. Pure."""
 
 import json
 import sys

@@ -1,4 +1,4 @@
-"""Stage `perf`: one contest of a scenario, an experiment's or a trimmed program's.
+"""Stage `perf`: compares times of one scenario, with an experiment or a trimmed program.
 
 What the samples mean is for the verdict, which sees all rows. Samples that a device job brought are
 taken as they are, if they are bound to what is built here.

@@ -1,1 +1,1 @@
-"""Fault injection: what can go wrong with a phone, and a relay that sees when it is to happen."""
+"""Fault injection: what can go wrong with a phone, and a relay that makes it happen in time."""

@@ -1,1 +1,1 @@
-"""What is made in which order and where it is stored: graph, session, store. No feature."""
+"""What is made in which order and where it is stored: graph, session, store."""

@@ -1,1 +1,1 @@
-"""Evidence: what devices elsewhere bring of a trim: traces, lists of functions and proofs."""
+"""Evidence that devices on other machines send back: traces, lists of functions and proofs."""

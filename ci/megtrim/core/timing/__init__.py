@@ -1,1 +1,1 @@
-"""Times as a configuration asks for them and a verdict holds them: values, no measuring."""
+"""Values of times, as a configuration asks for them and a verdict has them. It measures nothing."""

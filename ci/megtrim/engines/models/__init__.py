@@ -1,1 +1,1 @@
-"""What readers of model files share, the operator JSON, and what a model needs by both."""
+"""What readers of model files share; operator JSON; what a model needs, by its file and JSON."""

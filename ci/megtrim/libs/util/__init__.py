@@ -1,1 +1,1 @@
-"""What every room may use: errors, processes, files, console."""
+"""What every package may use: errors, processes, files, console."""

@@ -1,1 +1,1 @@
-"""How an engine is compiled: engines, toolchains, images, sources."""
+"""How an engine is compiled: projects, toolchains, images, sources."""

@@ -1,4 +1,4 @@
-"""Stage `count`: what each scenario uses, the work of an iteration and memory.
+"""Stage `count`: what each scenario uses: instructions of an iteration, and memory.
 
 An emulator counts the work of the plain and the reduced program, whichever device verifies the
 scenario. The kernel says, by GNU time, the largest resident set of the reduced one where it runs on

@@ -1,4 +1,4 @@
-"""Stage `functions`: which functions of the base build run, and the keep set with them.
+"""Stage `functions`: finds the functions of the base build that run, and adds them to the keep set.
 
 The base build is linked once more so that each function has bytes of its own. An emulator reports
 what it translated of a program; elsewhere, and in shared objects, the probed twin records it.

@@ -1,1 +1,1 @@
-"""Engines that can be trimmed: one file per kind."""
+"""Builds the sources of any kind of engine, and links them again."""

@@ -1,1 +1,1 @@
-"""Finds compilers on the host where programs run: one file per kind."""
+"""Finds the compilers on the machine that builds: one file per kind."""
