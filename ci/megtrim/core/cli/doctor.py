@@ -43,7 +43,7 @@ class Remote(Protocol):
 
 _DOCKER = "docker, for toolchain.image"
 _WORK = "qemu-user, for work"
-_BLOCKS = "clang, for trim.level: blocks"
+_BLOCKS = "clang, for the level blocks"
 _REMOTE: Mapping[str, Remote] = {"adb": adb, "ssh": ssh, "virtual-phone": virtual_phone}
 
 

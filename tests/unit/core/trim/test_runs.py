@@ -12,6 +12,7 @@ from megtrim.core.functions import probes, qemu_log
 from megtrim.core.functions.observables import Observables
 from megtrim.core.keep.keepset import KeepSet
 from megtrim.core.keep.region import Region
+from megtrim.core.keep.split_function import SplitFunction
 from megtrim.core.keep.trace import Trace, TraceFailure, TraceProblem
 from megtrim.core.trim.runs import tracing
 from megtrim.core.trim.runs.execution import RunResult, RunSpec, run_on
@@ -396,3 +397,40 @@ def test_a_run_that_leaves_no_record_is_no_empty_list(tmp_path: Path, runs: int)
     assert caught.value.message == (
         f"{ID}: pixel-6 left no functions.bin, so its functions are not known"
     )
+
+
+def test_what_a_failing_run_needs_keeps_its_functions_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Blocks that a run with other data needs are joined."""
+    blocks = {"main": ("main", "b"), "a": ("a", "c")}
+
+    def find(_mapped: object, _table: object, ran: set[int]) -> dict[str, SplitFunction]:
+        own = {name: {ADDRESSES.index(each) for each in of} for name, of in blocks.items()}
+        return {
+            name: SplitFunction(name=name, digest="0" * 16, numbers=tuple(sorted(of & ran)))
+            for name, of in own.items()
+            if of & ran
+        }
+
+    monkeypatch.setattr(tracing, "find_blocks", find)
+
+    def runs(name: str, text: str) -> RunSpec:
+        folder = tmp_path / name
+        folder.mkdir()
+        return make_spec(folder, text, arguments=("{model}",), application=True)
+
+    spec = runs("own", "record main a\n")
+    complaints = (runs("other", "record main b\n"), runs("failing", "record a c d\nexit 3\n"))
+    made = tracing.ran(
+        ID,
+        spec,
+        FakeDevice(kind=tracing.EMULATED),
+        lambda _: None,
+        observables=OBSERVABLES,
+        speaks=False,
+        complaints=complaints,
+    )
+
+    assert [str(each) for each in made.blocks] == [f"main {'0' * 16} 1 5"]
+    assert {"a", "b", "c", "d", "main"} <= {*made.functions.names}
