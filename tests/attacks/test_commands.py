@@ -219,6 +219,8 @@ def test_an_output_is_huge(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
 
     with pytest.raises(ProductFailure, match="left standard-output with 2,000 bytes"):
         run("head -c 2000 /dev/zero")
+    with pytest.raises(ProductFailure, match="left standard-error with 2,000 bytes"):
+        run("head -c 2000 /dev/zero >&2; echo good", said=True)
 
 
 def test_an_output_takes_the_name_of_another(run: Run) -> None:
@@ -226,6 +228,8 @@ def test_an_output_takes_the_name_of_another(run: Run) -> None:
         run('echo good >"$1/standard output"; echo bad', "{outputs}", printed=True)
     with pytest.raises(ProductFailure, match="found 'standard output' among the files"):
         run('mkdir "$1/standard output"; echo good >"$1/standard output/o"', "{outputs}")
+    with pytest.raises(ProductFailure, match="found 'standard error' among the files"):
+        run('echo good >"$1/standard error"; echo bad >&2', "{outputs}", said=True)
 
 
 def test_a_pattern_hides_all_that_differs(run: Run) -> None:

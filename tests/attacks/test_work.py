@@ -115,8 +115,8 @@ def build(folder: Path, compiler: str, *linked: str) -> Path:
 
 
 def add_up(seen: Blocks) -> int:
-    every = (*(count for _, count in seen.program), *seen.others.values())
-    return sum(count.instructions for count in every)
+    found = (seen.program, *seen.others.values())
+    return sum(count.instructions for blocks in found for _, count in blocks)
 
 
 @pytest.mark.parametrize("way", COUNTED)

@@ -56,15 +56,26 @@ int area(const char *name, int side) {
 """,
 }
 MAKEFILE = """\
-all: bin/draw staged/draw
-obj/draw: main.c shapes.c
-\tmkdir -p obj && $(CC) -O1 main.c shapes.c -o obj/draw
-bin/draw: obj/draw
-\tmkdir -p bin && cp obj/draw bin/draw
-staged/draw: obj/draw
-\tmkdir -p staged && strip -o staged/draw obj/draw
+all: bin/draw staged
+$(HOME)/obj/draw: main.c shapes.c
+\tmkdir -p $(HOME)/obj && $(CC) -O1 main.c shapes.c -o $@
+bin/draw: $(HOME)/obj/draw
+\tmkdir -p bin && cp $< $@
+staged: $(HOME)/obj/draw
+\tmkdir -p $(HOME)/staged && strip -o $(HOME)/staged/draw $< && ln -s $(HOME)/staged staged
 """
-"""No test starts the file that is linked."""
+"""No test starts the file that is linked, which is below HOME as with Bazel, and so is a copy."""
+MESON = """\
+project('shapes', 'c')
+draw = executable('draw', 'main.c', 'shapes.c')
+side = shared_library('side', 'side.c')
+alone = executable('alone', 'test.c', 'shapes.c', link_with: side)
+test('square', draw, args: ['square'], suite: ['quick', 'all'])
+test('circle [3]*', draw, args: ['circle'], suite: 'quick')
+test('wrong', draw, args: ['nothing'], suite: 'quick')
+test('linked', alone, suite: 'quick')
+test('slow', draw, args: ['square'], suite: 'slow')
+"""
 CONFIG = {
     "version": 1,
     "engine": {"kind": "cmake", "source": "source", "target": "draw"},
@@ -122,6 +133,18 @@ def test_what_the_tests_reach_is_kept(folder: Path) -> None:
     assert "square@any" not in kept.stdout
 
 
+def test_a_test_that_leaves_no_record_is_named(folder: Path) -> None:
+    alone = ["env", "-i", "./draw", "circle"]
+    rc, check = trim(folder, "function", keep=True, commands=[["./draw", "square"], alone])
+
+    assert (rc, check["status"]) == (1, "fail")
+    assert check["text"] == "2 of 2 tests load draw: 1 pass, 1 fail"
+    assert check["hint"] == (
+        "env -i ./draw circle fails, and it left no record of its functions: does it clear its "
+        "environment?"
+    )
+
+
 def test_a_suite_that_links_the_library_shows_nothing(folder: Path) -> None:
     _, check = trim(folder, "function", commands=[["./alone"]])
 
@@ -167,3 +190,30 @@ def test_a_test_that_ends_otherwise_is_a_failure(folder: Path) -> None:
     assert "with the trimmed file, it ended with 1" in check["detail"]
     (own,) = (folder / "megtrim-out/work").glob("*-plain/build/draw")
     assert own.stat().st_mtime > 0
+
+
+def test_tests_of_meson_count_one_by_one(tmp_path: Path) -> None:
+    write(tmp_path / "source", {**FILES, "meson.build": MESON})
+    config = CONFIG | {
+        "engine": {
+            "kind": "link",
+            "source": "source",
+            "target": "draw",
+            "compiler": "gcc",
+            "build": [["meson", "setup", "out"], ["ninja", "-C", "out"]],
+        },
+        "trim": {"level": "function"},
+        "tests": {"commands": [["meson", "test", "-C", "out", "--suite", "quick"]]},
+    }
+    del config["toolchain"]
+    (tmp_path / "megtrim.yaml").write_text(yaml.safe_dump(config), encoding="utf-8")
+    ended = run_megtrim("trim", "--accept", cwd=tmp_path)
+
+    assert ended.rc == 0, ended.stderr
+    text = (tmp_path / "megtrim-out/final/verdict.json").read_text(encoding="utf-8")
+    (check,) = [each for each in json.loads(text)["checks"] if each["kind"] == "tests"]
+    assert check["text"] == "2 of 3 tests load draw: 1 pass, 1 trap"
+    assert check["detail"] == (
+        "circle [3]*: it trapped: the function circle is not kept\n"
+        "these do not load draw, and do not count: linked"
+    )

@@ -151,6 +151,18 @@ def test_both_streams_arrive_apart_and_whole(rig: Rig) -> None:
     assert (nothing.stdout, nothing.stderr, nothing.rc) == ("", "", 0)
 
 
+def test_both_streams_are_files_where_they_are_outputs(rig: Rig) -> None:
+    words = ("deed", "out", "one\n", ",", "err", "two\n")
+    with rig.open() as directory:
+        apart = directory.run(words, timeout_s=LONG_S, stdout="printed", stderr="said")
+        files = (directory.get("printed"), directory.get("said"))
+        alone = directory.run(words, timeout_s=LONG_S, stderr="other")
+
+        assert (apart.rc, apart.stdout, apart.stderr) == (0, "", "")
+        assert files == (b"one\n", b"two\n")
+        assert (alone.stdout, alone.stderr, directory.get("other")) == ("one\n", "", b"two\n")
+
+
 def test_output_is_reported_while_the_program_runs_and_its_time_is_measured(rig: Rig) -> None:
     reported: list[tuple[str, float]] = []
     words = ("out", "first\n", ",", "sleep", "1200", ",", "out", "second\n")

@@ -134,7 +134,9 @@ def tasks(config: Config, *, committed: bool = False, neighbours: bool = False) 
         ordered.append(_deferral(config))
     if config.tests is not None:
         name = task_name(TESTS)
-        ordered.append(Task(stage=Stage.VERIFY, name=name, needs=(base_task(config), REDUCED)))
+        kept = (FUNCTIONS,) if keeps_tests(config) else ()
+        needs = (base_task(config), *kept, REDUCED)
+        ordered.append(Task(stage=Stage.VERIFY, name=name, needs=needs))
     if neighbours:
         ordered += [_neighbours(each, config) for each in every if each.model is not None]
     ordered += counts

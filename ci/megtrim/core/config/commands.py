@@ -50,6 +50,8 @@ class CommandConfig(ConfigSection):
     stdout: Literal["compared", "ignored"] | None = None
     """Whether its standard output must be the plain program's. Left out: compared, unless args
     has {outputs}, where all files, at any depth, must be the plain program's."""
+    stderr: Literal["compared", "ignored"] = "ignored"
+    """Whether its standard error must be the plain program's, too."""
     vary: Annotated[tuple[VaryingText, ...], Field(max_length=MOST_PATTERNS)] = ()
     """Text in its outputs that differs from run to run, such as '[0-9.]+ ms': regular expressions
     without groups and alternatives, whose repeats give nothing back. What one matches in a line

@@ -25,9 +25,9 @@ class OwnTestsConfig(ConfigSection):
     """The project's own tests, which run with the trimmed file in the place of the plain one."""
 
     commands: Annotated[tuple[BuildCommand, ...], Field(min_length=1)]
-    """Each a list of words, such as [[ctest], [sh, ../tests/run.sh]], which is a test; ctest stands
-    for each of its tests. They run without a shell: for kind cmake in the folder of the build, for
-    kind link in the copy of source."""
+    """Each a list of words, such as [[ctest], [sh, ../tests/run.sh]], which is a test; ctest and
+    meson test stand for each of their tests. They run without a shell: for kind cmake in the folder
+    of the build, for kind link in the copy of source."""
     build: tuple[BuildCommand, ...] = ()
     """Commands that build the tests first, such as [[ninja]]."""
     timeout_s: TimeoutS = Field(default=600.0, alias="timeout")

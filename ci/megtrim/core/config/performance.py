@@ -90,7 +90,9 @@ class PerfConfig(ConfigSection):
 
 
 class WorkConfig(ConfigSection):
-    """The instructions that an iteration of each scenario executes, counted under an emulator."""
+    """The instructions that each scenario executes, counted under an emulator: of a model in an
+    iteration, of a command in its whole run.
+    """
 
     growth: Share | None = None
     """Largest growth of a scenario's instructions on the reduced build since the baseline, such as

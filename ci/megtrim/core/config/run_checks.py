@@ -228,8 +228,12 @@ def _check_outputs(path: KeyPath, command: CommandConfig, used: set[str]) -> Mis
         if word in used:
             expected = "{input:NAME} for a file that it reads"
             yield Mistake((*path, "args"), f"{{{word}}}, which only models have", expected)
-    if command.stdout == "ignored" and application_arguments.OUTPUTS not in used:
-        expected = "compared, or {outputs} in args: something must show that it works"
+    compared = command.stdout != "ignored" or command.stderr == "compared"
+    if not compared and application_arguments.OUTPUTS not in used:
+        expected = (
+            "compared, or {outputs} in args, or `stderr: compared`: something must show that it "
+            "works"
+        )
         yield Mistake((*path, "stdout"), "ignored, and it writes no files", expected)
 
 

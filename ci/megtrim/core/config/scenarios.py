@@ -16,6 +16,8 @@ class Judgement(Value):
     status: int = 0
     printed: bool | None = None
     """Whether standard output counts; None: if it writes no files."""
+    said: bool = False
+    """Whether standard error counts."""
     vary: tuple[str, ...] = ()
     """Patterns of text that differs from run to run."""
 
@@ -26,6 +28,8 @@ class Judgement(Value):
             named["status"] = str(self.status)
         if self.printed is not None:
             named["standard output"] = "compared" if self.printed else "ignored"
+        if self.said:
+            named["standard error"] = "compared"
         for number, pattern in enumerate(self.vary):
             named[f"varies {number}"] = pattern
         return named
@@ -65,7 +69,12 @@ class Scenario(Value):
         if not isinstance(settings, CommandConfig):
             return Judgement()
         printed = None if settings.stdout is None else settings.stdout == "compared"
-        return Judgement(status=settings.status, printed=printed, vary=settings.vary)
+        return Judgement(
+            status=settings.status,
+            printed=printed,
+            said=settings.stderr == "compared",
+            vary=settings.vary,
+        )
 
     @property
     def names(self) -> tuple[str, str]:

@@ -13,7 +13,7 @@ from functools import cached_property
 
 from megtrim.core.functions.calls import Disassembly
 from megtrim.core.functions.link_map import LinkMap
-from megtrim.core.functions.linker_script import SUBSTITUTES
+from megtrim.core.functions.linker_script import SUBSTITUTES, list_aliased
 from megtrim.core.functions.observables import Observables
 from megtrim.libs.elf.symbol_names import (
     NOT_SPELLED_OUT,
@@ -185,6 +185,7 @@ class KeepRule(StrEnum):
     REPORTS = "it reports errors"
     BY_VALUES = "whether it runs depends on values, such as addresses"
     SHARED = "other files import or export its name"
+    ALIASED = "its own object refers to it by another name, which must be the same address"
     UNOBSERVABLE = "no recorder can observe it"
     CALLED = "functions that always stay call it"
 
@@ -214,6 +215,8 @@ class KeptFunctions(Value):
             rule = KeepRule.SHARED
         elif not is_linkable(name) or name not in self.observables.names:
             rule = KeepRule.UNOBSERVABLE
+        elif name in self._aliased:
+            rule = KeepRule.ALIASED
         return KeepReason(rule=rule)
 
     def count_reasons(
@@ -230,6 +233,10 @@ class KeptFunctions(Value):
     @cached_property
     def _shared(self) -> frozenset[str]:
         return self.table.imported | self.table.exported | self.table.data
+
+    @cached_property
+    def _aliased(self) -> frozenset[str]:
+        return list_aliased(self.observables)
 
     @cached_property
     def _matches(self) -> Sequence[tuple[KeepRule, Sequence[tuple[str, frozenset[str]]]]]:

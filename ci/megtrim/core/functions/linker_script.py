@@ -18,6 +18,7 @@ from megtrim.libs.util.errors import ACCEPT, InputError, ProductFailure
 STUB = "megtrim_stub"
 REPORTING = f"{STUB}_ran"
 """The function of a link with names that says which one is not kept, and traps."""
+_LOCAL_ALIAS = ".localalias"
 _MAIN = "main"
 """Called by the C library's start-up code, which no link shows."""
 _NOT_KEPT = re.compile(r"megtrim: function #([0-9]{1,9}) is not kept")
@@ -82,11 +83,25 @@ def droppable(
     """Return the names that a build can leave out, sorted, local functions included.
 
     Not ``kept``, nor what shares code with such a one, is not observable, is imported or exported,
-    starts the program, or is data in another file.
+    starts the program, is data in another file, or has a name for its own object alone.
     """
-    stay = {*table.imported, *table.exported, *table.data, _MAIN, *kept}
+    aliased = list_aliased(observables)
+    stay = {*table.imported, *table.exported, *table.data, _MAIN, *aliased, *kept}
     groups = (group for group in observables.groups if stay.isdisjoint(group))
     return tuple(sorted(name for group in groups for name in group))
+
+
+def list_aliased(observables: Observables) -> frozenset[str]:
+    """Return the names of functions to which GCC gave another name for their own object alone.
+
+    Code there compares an address by that name with one that was made by the other, such as that of
+    a virtual destructor. An assignment reaches only one of both, and they would be unequal.
+    """
+    found = set()
+    for group in observables.groups:
+        if any(_LOCAL_ALIAS in name for name in group):
+            found |= {*group}
+    return frozenset(found)
 
 
 def script(names: Iterable[str]) -> str:

@@ -10,9 +10,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from megtrim.core.build_spec import REST_SUFFIX
-from megtrim.core.chain.graph import REDUCED, defers_functions
+from megtrim.core.chain.filenames import KEEP_SET_FILE
+from megtrim.core.chain.graph import FUNCTIONS, REDUCED, defers_functions
 from megtrim.core.chain.result_store import content_of
 from megtrim.core.chain.session import Session, binary
+from megtrim.core.config.own_tests import is_test
+from megtrim.core.keep.keepset_files import read_keep_set
 from megtrim.core.proof.results import FailedTest, SuiteResult, TrappedTest
 from megtrim.core.proof.trap_diagnosis import SymbolizingLink, named_program, read_function
 from megtrim.core.trim.builds import suites
@@ -29,8 +32,10 @@ _TAIL_LINES = 12
 
 def inputs(session: Session) -> dict[str, str]:
     reduced = content_of(session.done[REDUCED])
-    keeps = str(suites.find_asked(session).keep)
-    return {**suites.describe_inputs(session), "reduced": reduced, "keep": keeps}
+    named = {**suites.describe_inputs(session), "reduced": reduced}
+    if suites.find_asked(session).keep:
+        named["keep set"] = session.done[FUNCTIONS].files[KEEP_SET_FILE]
+    return named
 
 
 def work(session: Session, folder: Path) -> SuiteResult:
@@ -48,9 +53,17 @@ def work(session: Session, folder: Path) -> SuiteResult:
         seen,
         functions,
         target=trial.target,
-        keeps=suites.find_asked(session).keep,
+        kept=_list_kept(session),
         defers=defers_functions(session.config),
     )
+
+
+def _list_kept(session: Session) -> frozenset[str] | None:
+    """Return the names of the tests in the keep set; None: what tests reach is not kept."""
+    if not suites.find_asked(session).keep:
+        return None
+    keep = read_keep_set(session.done[FUNCTIONS].file(KEEP_SET_FILE))
+    return frozenset(name for each in keep.scenarios if is_test(each.id) for name in each.arguments)
 
 
 class SeenTests(Value):
@@ -121,9 +134,16 @@ class _Trial:
 
 
 def judge(
-    seen: SeenTests, functions: Mapping[str, str], *, target: str, keeps: bool, defers: bool
+    seen: SeenTests,
+    functions: Mapping[str, str],
+    *,
+    target: str,
+    kept: frozenset[str] | None,
+    defers: bool,
 ) -> SuiteResult:
-    """``functions``: by test, the first that it lacked; ``keeps``: what tests reach."""
+    """``functions``: by test, the first that it lacked; ``kept``: the tests that the keep set has,
+    if what tests reach is kept.
+    """
     counted = seen.list_counted()
     names = frozenset(each.name for each in counted)
     traps = tuple(
@@ -131,7 +151,7 @@ def judge(
         for each in seen.list_trapped()
     )
     excused: frozenset[str] = frozenset()
-    if not keeps:
+    if kept is None:
         excused = frozenset(trap.name for trap in traps if trap.function)
     way = _ALONE if defers else _TRIMMED
     alone = {name: each for name, each in seen.alone.items() if name not in excused}
@@ -148,7 +168,8 @@ def judge(
             *_judge(seen.whole, names, _WHOLE, {}),
         ),
         deferring=defers,
-        keeping=keeps,
+        keeping=kept is not None,
+        unrecorded=tuple(sorted(names - kept)) if kept is not None else (),
     )
 
 

@@ -117,6 +117,9 @@ class SuiteResult(StageResult):
     deferring: bool
     keeping: bool = False
     """What the tests reach is kept, so none may trap."""
+    unrecorded: tuple[str, ...] = ()
+    """Names of those that count, and of which the keep set has no functions although they are kept.
+    """
 
     @property
     def exit_code(self) -> int:
@@ -155,17 +158,28 @@ def judge_tests(found: SuiteResult, check: Check, invocation: Invocation) -> Che
     if found.unloaded:
         names = ", ".join(found.unloaded)
         lines.append(f"these do not load {found.target}, and do not count: {names}")
+    if found.unrecorded:
+        names = ", ".join(found.unrecorded)
+        lines.append(f"the keep set has no functions of these, although they count: {names}")
     check = replace(check, text=found.describe(), detail="\n".join(lines))
     again = invocation.again("verify")
     if found.failed:
-        hint = "add what such a test does as a scenario, or name functions in trim.keep"
-        if found.keeping:
-            hint = "does the test do other things in each run? Name functions in trim.keep"
+        hint = _suggest_for_failed(found)
         return replace(check, status=CheckStatus.FAIL, hint=hint, reproduce=again)
     if not found.counted:
         hint = "let the tests start the trimmed program, or link the trimmed shared library"
         return replace(check, status=CheckStatus.INCONCLUSIVE, hint=hint, reproduce=again)
     return check
+
+
+def _suggest_for_failed(found: SuiteResult) -> str:
+    if not found.keeping:
+        return "add what such a test does as a scenario, or name functions in trim.keep"
+    silent = [each.name for each in found.failed if each.name in found.unrecorded]
+    if silent:
+        left = f"{silent[0]} fails, and it left no record of its functions"
+        return f"{left}: does it clear its environment?"
+    return "does the test do other things in each run? Name functions in trim.keep"
 
 
 STOPPED_BEFORE = "a stage before it did not succeed"

@@ -1,4 +1,4 @@
-"""Growth that neither the count of an iteration nor a peak of memory shows: it is no pass. Pure."""
+"""Growth that neither counted work nor a peak of memory shows: it is no pass. Pure."""
 
 from __future__ import annotations
 

@@ -1,8 +1,9 @@
-"""What a scenario uses: the work of an iteration, by function, and memory. Values of results.
+"""What a scenario uses: its work, by function, and memory. Values of results.
 
-Work is the difference of two runs that make :data:`LENGTHS` iterations. One run more, of
-:data:`LATER` iterations, shows whether those that follow do more. Of what the shorter run does
-besides, and of what the system does, only the amount is known: see :class:`Beside`.
+Work is of an iteration where the program can be asked for a number of them: the difference of two
+runs that make :data:`LENGTHS` iterations. One run more, of :data:`LATER` iterations, shows whether
+those that follow do more. Of what the shorter run does besides, and of what the system does, only
+the amount is known: see :class:`Beside`. The work of a command is that of its whole run.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from enum import StrEnum
 from functools import reduce
 from typing import Annotated, NamedTuple
 
-from pydantic import ConfigDict, Field
+from pydantic import ConfigDict, Field, StrictBool
 
 from megtrim.core.chain.stage_result import StageResult
 from megtrim.libs.util.value import Value
@@ -50,7 +51,7 @@ class Range(NamedTuple):
 
 
 class Beside(StrEnum):
-    """What no iteration's instructions show."""
+    """What the instructions do not show. Start, end and later ones are of iterations."""
 
     OUTSIDE = "instructions at the start and end"
     """And of the first iteration what it does more than the second."""
@@ -62,7 +63,7 @@ class Beside(StrEnum):
 
 
 class Work(Value):
-    """Of one program in one scenario; functions that no iteration runs are not listed."""
+    """Of one program in one scenario; functions that none of the work runs are not listed."""
 
     __pydantic_config__ = ConfigDict(extra="forbid")
 
@@ -86,6 +87,8 @@ class Work(Value):
     """The least and the most of it in any repeat. Of later iterations, what they do more."""
     ran: Number
     """Functions that ran at all."""
+    whole: StrictBool = False
+    """It is of the whole run, from start to end; otherwise, of an iteration."""
 
     @property
     def left_out(self) -> tuple[str, ...]:

@@ -36,7 +36,7 @@ def name_subject(artifact: str, variant: str, measure: str) -> str:
 
 
 class WorkUse(Value):
-    """Instructions of an iteration."""
+    """Instructions of an iteration, or of the whole run of a command."""
 
     instructions: int
     """Without functions that are left out, as what it is compared with."""

@@ -14,6 +14,7 @@ from megtrim.core.checks.statuses import CheckKind, CheckStatus
 from megtrim.core.components import find_components
 from megtrim.core.config.performance import MemoryConfig, WorkConfig
 from megtrim.core.config.units import PEAK, WORK, Unit
+from megtrim.core.keep.keepset import model_of
 from megtrim.core.size.beside import find_growth_beside, find_unmapped_growth, with_base
 from megtrim.core.size.breakdown import compare_tables
 from megtrim.core.size.byte_table import ByteTable, LabelChange, by_component, list_largest
@@ -49,7 +50,7 @@ NOT_RUN = "it could not be run"
 _OF_THE_BASELINE = "the baseline "
 """Begins what only the programs of the base can answer."""
 _MEASURE_AGAIN = "trim the base, and then `megtrim trim --base DIR` with its results"
-_OTHER_KEY = f"{_OF_THE_BASELINE}has another model, input, thread number, command line or emulator"
+_OTHER_CONDITIONS = "input, thread number, command line or emulator"
 _NO_BASELINE = "no baseline"
 OF_BASE = "the base's programs, measured again"
 """Source of what growth is measured against, in place of a baseline under other conditions."""
@@ -214,6 +215,11 @@ def _explain_base(row: BudgetRow, use: Use, name: str) -> BudgetRow:
     return row
 
 
+def _explain_other_key(scenario: str) -> str:
+    subject = "model" if model_of(scenario) != scenario else "environment"
+    return f"{_OF_THE_BASELINE}has another {subject}, {_OTHER_CONDITIONS}"
+
+
 def _make_row(scenario: str, variant: Variant, measure: str) -> BudgetRow:
     kind = CheckKind.GROWTH
     status = CheckStatus.SKIPPED
@@ -283,7 +289,7 @@ def compare_work(
     if comparable and limit is not None and grown > limit:
         return _judge(row, grown, limit, source)
     if not comparable:
-        note = _OTHER_KEY if former else missing
+        note = _explain_other_key(row.artifact) if former else missing
         little = _find_little(now, known, left_out)
         if note or little:
             row = _leave_open(row, little or note, limited=most is not None, policy=policy)
@@ -400,7 +406,7 @@ def _list_memory(
         source = OF_BASE
     if known is not None and known.key != use.memory.key:
         known = None
-        unknown = _OTHER_KEY
+        unknown = _explain_other_key(scenario)
     before = known.figures if known else {}
     for measure, size_bytes in use.memory.figures.items():
         row = _make_row(scenario, Variant.REDUCED, measure)

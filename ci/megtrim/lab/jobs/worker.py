@@ -346,6 +346,7 @@ class _Worker:
             application=scenario.is_command,
             status=scenario.judgement.status,
             printed=scenario.judgement.printed,
+            said=scenario.judgement.said,
             environment=dict(scenario.environment),
             companions=tuple(companions),
         )

@@ -13,6 +13,7 @@ from megtrim.libs.util.value import Value
 
 NPY = ".npy"
 PRINTED = "standard output"
+SAID = "standard error"
 _BETWEEN = re.compile(r"[\s,;:|()\[\]{}\"']+")
 _CONTROL = re.compile(r"[\x00-\x08\x0e-\x1f\x7f-\x9f]")
 _WIDTHS = (1, 2, 4, 8, 16)

@@ -22,7 +22,8 @@ STDIN = "standard input"
 """Among the inputs of a run: no name of one has a blank."""
 STDIN_FILE = "standard-input"
 STDOUT_FILE = "standard-output"
-STANDARD_FILES = (STDIN_FILE, STDOUT_FILE)
+STDERR_FILE = "standard-error"
+STANDARD_FILES = (STDIN_FILE, STDOUT_FILE, STDERR_FILE)
 """Where a program runs."""
 
 _WORDS = frozenset({MODEL, OUTPUTS, THREADS, ALGO_CACHE})

@@ -68,6 +68,7 @@ class Command(Value):
     """Another thread sets it to end the program now."""
     stdin: Path | None = None
     stdout_to: Path | None = None
+    stderr_to: Path | None = None
     cpus: tuple[int, ...] = ()
     """The CPUs that it is bound to; empty: any."""
     tested: bool = False
@@ -183,7 +184,9 @@ class ProcessRunner:
         """Raise InfrastructureFailure for a tool that failed because of the machine."""
         if outcome.rc == 0 or outcome.timed_out or outcome.aborted or command.tested:
             return
-        files = (each for each in (command.log, command.stdout_to) if each is not None)
+        files = (
+            each for each in (command.log, command.stdout_to, command.stderr_to) if each is not None
+        )
         scratch = command.env.get("TMPDIR") or self.env.get("TMPDIR") or tempfile.gettempdir()
         folders = [Path(scratch), *self.places, *(each.parent for each in files)]
         if command.cwd is not None:
@@ -294,7 +297,11 @@ def _interrupts_held() -> Iterator[None]:
 def _start(
     command: Command, env: Mapping[str, str], *, log: IO[bytes] | int | None = None
 ) -> subprocess.Popen[bytes]:
-    with _open_stream(command.stdin, "rb") as stdin, _open_stream(command.stdout_to, "wb") as out:
+    with (
+        _open_stream(command.stdin, "rb") as stdin,
+        _open_stream(command.stdout_to, "wb") as out,
+        _open_stream(command.stderr_to, "wb") as said,
+    ):
         merged = command.merge_stderr or log
 
         def start() -> subprocess.Popen[bytes]:
@@ -304,7 +311,7 @@ def _start(
                 env=env,
                 stdin=stdin or subprocess.DEVNULL,
                 stdout=log or out or subprocess.PIPE,
-                stderr=subprocess.STDOUT if merged else subprocess.PIPE,
+                stderr=subprocess.STDOUT if merged else said or subprocess.PIPE,
                 start_new_session=True,
                 preexec_fn=partial(_prepare, command.cpus, os.getpid()),  # noqa: PLW1509 - no locks
             )

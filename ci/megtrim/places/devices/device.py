@@ -77,12 +77,14 @@ class RunDirectory(Protocol):
         cpus: tuple[int, ...] = (),
         stdin: str = "",
         stdout: str = "",
+        stderr: str = "",
     ) -> ProgramRun:
         """Run a program that was put here, by its name, in this folder.
 
         ``on_line`` gets each line as soon as it is printed. ``cpus``: what it may use; empty: all.
-        ``stdin``: a file that was put here; empty: nothing. ``stdout``: a new file here that gets
-        all bytes that it prints, which are then not in the result; empty: none.
+        ``stdin``: a file that was put here; empty: nothing. ``stdout`` and
+        ``stderr``: new files here that get all bytes that it writes there, which are then not in
+        the result; empty: none.
         """
 
     def cpus(self) -> tuple[int, ...]:

@@ -208,6 +208,7 @@ class LocalFolder:
         cpus: tuple[int, ...] = (),
         stdin: str = "",
         stdout: str = "",
+        stderr: str = "",
     ) -> ProgramRun:
         program = str(self._path / argv[0])
         command = Command(
@@ -219,6 +220,7 @@ class LocalFolder:
             cpus=cpus,
             stdin=self._path / stdin if stdin else None,
             stdout_to=self._path / stdout if stdout else None,
+            stderr_to=self._path / stderr if stderr else None,
             tested=True,
         )
         before = _read_cpu_times()

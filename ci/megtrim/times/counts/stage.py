@@ -1,4 +1,4 @@
-"""Stage `count`: what each scenario uses: instructions of an iteration, and memory.
+"""Stage `count`: what each scenario uses: instructions that it executes, and memory.
 
 An emulator counts the work of the plain and the reduced program, whichever device verifies the
 scenario. The kernel says, by GNU time, the largest resident set of the reduced one where it runs on
@@ -37,6 +37,7 @@ from megtrim.core.trim.builds.links import locate_named
 from megtrim.core.trim.runs.execution import RunSpec, run_on
 from megtrim.core.trim.runs.scenario_runs import cache_of, make_run_spec, scenario_of
 from megtrim.libs.elf.layout import segments
+from megtrim.libs.elf.needed_libraries import read_own_name
 from megtrim.libs.elf.symbol_table import FunctionTable, read_linked, read_table
 from megtrim.libs.programs.exit_status import RunOutcome, ending
 from megtrim.libs.programs.flags import parse_flags, render_flags, set_flag
@@ -45,12 +46,14 @@ from megtrim.libs.util.shortage import find_shortage
 from megtrim.places.devices.counting import Counting
 from megtrim.places.devices.device import Device
 from megtrim.places.devices.local import Local, MeasuringFile, open_measuring_file
+from megtrim.places.devices.qemu import Qemu
 from megtrim.times.counts.system_calls import add_up, find_unmapped
 from megtrim.times.counts.use import (
     LARGEST_BYTES,
     LONGEST_PEAK,
     SYSTEM,
     Blocks,
+    Library,
     find_code,
     find_outside,
     join_repeats,
@@ -161,8 +164,7 @@ def find_keys(scenario: Scenario, session: Session) -> dict[str, str]:
     keys: dict[str, str] = {}
     if scenario.searches:
         return keys
-    counted = config.work is not None and config.work.growth is not None
-    if counted and not scenario.settings.is_command:
+    if config.work is not None and config.work.growth is not None:
         with suppress(InputError):  # without an emulator, nothing is counted
             keys[WORK_KEY] = _find_work_key(scenario, session)
     if config.memory is not None and config.memory.growth is not None:
@@ -172,7 +174,8 @@ def find_keys(scenario: Scenario, session: Session) -> dict[str, str]:
 
 def _find_work_key(scenario: Scenario, session: Session) -> str:
     counting = session.services.emulators[scenario.cpu_class.name]
-    named = _describe(scenario, session) | {"lengths": f"{LENGTHS} {LATER}", "timeout": ""}
+    lengths = "whole" if scenario.settings.is_command else f"{LENGTHS} {LATER}"
+    named = _describe(scenario, session) | {"lengths": lengths, "timeout": ""}
     return binding(named | counting.identity())
 
 
@@ -183,9 +186,6 @@ def _find_memory_key(scenario: Scenario, session: Session) -> str:
 
 def _count(scenario: Scenario, session: Session, builds: Mapping[str, str]) -> dict[str, Work]:
     """``builds``: tasks by variant."""
-    if scenario.settings.is_command:
-        msg = "a command cannot be asked for a number of iterations"
-        raise InputError(msg)
     counting = session.services.emulators[scenario.cpu_class.name]
     done = session.done
     key = _find_work_key(scenario, session)
@@ -193,6 +193,9 @@ def _count(scenario: Scenario, session: Session, builds: Mapping[str, str]) -> d
     with counting.open() as opened:
         for variant, build in builds.items():
             program = CountedProgram(_prepare(scenario, session, done[build], opened))
+            if scenario.settings.is_command:
+                works[variant] = program.count_whole(key)
+                continue
             # Only the program that ships has a limit.
             works[variant] = program.count(key, later=variant == Variant.REDUCED)
     return works
@@ -213,7 +216,7 @@ def repeat(
 
 
 class CountedProgram:
-    """A program that is run with a number of iterations, and what of it was not counted."""
+    """A program that is run, of some with a number of iterations, and what was not counted."""
 
     def __init__(self, run: Callable[[int], tuple[Mapping[str, Count], int]]) -> None:
         self._run = run
@@ -225,6 +228,11 @@ class CountedProgram:
         found = repeat(self._count_iteration, key, later=self._count_later if later else None)
         outside = find_outside(self._shortest, found)
         return replace(found, processes=self.processes, beside={**found.beside, **outside})
+
+    def count_whole(self, key: str) -> Work:
+        """Count all of a program that cannot be asked for a number of iterations."""
+        found = repeat(lambda: self._count(1), key)
+        return replace(found, processes=self.processes, whole=True)
 
     def _count_iteration(self) -> Mapping[str, Count]:
         long = self._count(LENGTHS[1])
@@ -252,36 +260,50 @@ def _prepare(
         raise InputError(msg)
     table = read_table(build.file(named))
     code = find_code(segments(read_linked(path), source=name))
-    made = replace(_make_spec(scenario, session, path), dumps=False)
+    library = _read_library(scenario, session, build)
+    made = _make_counted_spec(scenario, session, path)
     machine = session.services.emulators[scenario.cpu_class.name].spec.machine
 
     def run(iterations: int) -> tuple[Mapping[str, Count], int]:
-        asked = _ask(made, session, ("warmup_iter", "1"), ("iter", str(iterations)))
-        _run(opened.device, asked)
+        _run(opened.device, _ask_for(iterations, made, session))
         blocks = parse_blocks(opened.counts.take(LARGEST_BYTES), source=_COUNTS)
-        return name_all(blocks, table, code, machine), blocks.processes
+        return name_all(blocks, table, code, machine, library), blocks.processes
 
     return run
 
 
-def name_all(blocks: Blocks, table: FunctionTable, code: int, machine: str) -> dict[str, Count]:
+def _read_library(scenario: Scenario, session: Session, build: StageFolder) -> Library | None:
+    """Return the trimmed library that a program loads; None: it loads none, or without symbols."""
+    name = applications.name_of(scenario, session.request)
+    holder = applications.find_holder(name, session)
+    named = locate_named(build, holder)
+    if holder == name or not named:
+        return None
+    path = binary(build, holder)
+    return Library(
+        file=read_own_name(path) or holder,
+        table=read_table(build.file(named)),
+        segments=tuple(segments(read_linked(path), source=holder)),
+    )
+
+
+def name_all(
+    blocks: Blocks,
+    table: FunctionTable,
+    code: int,
+    machine: str,
+    library: Library | None = None,
+) -> dict[str, Count]:
     """Return the counts by function, and as :data:`SYSTEM` the calls."""
-    named = name_functions(blocks, table, code)
+    named = name_functions(blocks, table, code, library)
     return named | {SYSTEM: add_up(blocks.calls, machine)}
 
 
 def _watch(scenario: Scenario, session: Session, build: str) -> tuple[int, Mapping[Unmapped, int]]:
-    """Return how many processes it starts, and what it makes that GNU time does not see.
-
-    A program with deferred functions has its companion file: the emulated CPU may choose others.
-    """
+    """Return how many processes it starts, and what it makes that GNU time does not see."""
     done = session.done[build]
     program = applications.program(scenario, session.request, done)
-    asked = replace(_make_spec(scenario, session, program), dumps=False)
-    rest = asked.holder.with_name(f"{asked.holder.name}{REST_SUFFIX}")
-    asked = replace(asked, with_rest=rest.is_file())
-    if not asked.application:
-        asked = _ask(asked, session, ("warmup_iter", "1"), ("iter", "1"))
+    asked = _ask_for(1, _make_counted_spec(scenario, session, program), session)
     emulator = session.services.emulators[scenario.cpu_class.name]
     with emulator.open() as opened:
         _run(opened.device, asked)
@@ -343,6 +365,20 @@ def _make_spec(scenario: Scenario, session: Session, program: Path) -> RunSpec:
     return make_run_spec(scenario, session, program, cache=cache_of(scenario, session))
 
 
+def _make_counted_spec(scenario: Scenario, session: Session, program: Path) -> RunSpec:
+    """With its companion file, if there is one: the emulated CPU may choose others."""
+    made = replace(_make_spec(scenario, session, program), dumps=False)
+    rest = made.holder.with_name(f"{made.holder.name}{REST_SUFFIX}")
+    return replace(made, with_rest=rest.is_file())
+
+
+def _ask_for(iterations: int, made: RunSpec, session: Session) -> RunSpec:
+    """A command has no iterations: it is run as it is."""
+    if made.application:
+        return made
+    return _ask(made, session, ("warmup_iter", "1"), ("iter", str(iterations)))
+
+
 def _ask(made: RunSpec, session: Session, *values: tuple[str, str]) -> RunSpec:
     dialect = find_dialect(session.services.engine.flags)
     given = parse_flags(made.arguments, dialect=dialect, source="scenario")
@@ -360,5 +396,10 @@ def _run(device: Device, spec: RunSpec, recorded: str = "") -> bytes:
             raise killed
         said = read_error(found.run.stderr) or f"exit status {found.run.rc}"
         msg = f"the program did not run to its end while it was measured: {said}"
+        if device.kind == Qemu.kind and ending(found.run) is RunOutcome.TRAP:
+            msg = (
+                "the program trapped under the emulator: for its CPU, the program may choose "
+                "functions that were left out"
+            )
         raise ProductFailure(msg)
     return found.recorded or b""

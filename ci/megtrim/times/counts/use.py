@@ -1,4 +1,4 @@
-"""What scenarios use: the work of an iteration, by function, and memory. Pure.
+"""What scenarios use: their work, by function, and memory. Pure.
 
 What the plugin and GNU time wrote is read here, and becomes the values of
 :mod:`megtrim.core.size.counted`.
@@ -10,7 +10,7 @@ import json
 import re
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from megtrim.core.config.units import PLANNED
@@ -43,8 +43,8 @@ class Blocks(NamedTuple):
 
     program: tuple[tuple[int, Count], ...]
     """Of the program's own code: for each block its offset from the first byte of that code."""
-    others: Mapping[str, Count]
-    """Of libraries, by file, and :data:`GENERATED`."""
+    others: Mapping[str, tuple[tuple[int, Count], ...]]
+    """Of libraries, by file, for each block its place in the file; and :data:`GENERATED`."""
     processes: int
     """That the program started: what they do is not counted."""
     calls: Mapping[int, SystemCalls]
@@ -73,7 +73,7 @@ def parse_blocks(data: bytes, *, source: str) -> Blocks:
         msg = f"{source}: found a text that the plugin did not write; it ends in {last[:40]!a}"
         raise InputError(msg, hint="count it again")
     program: list[tuple[int, Count]] = []
-    others: defaultdict[str, Count] = defaultdict(Count)
+    others: defaultdict[str, list[tuple[int, Count]]] = defaultdict(list)
     calls: dict[int, SystemCalls] = {}
     for place, instructions, accesses, file in (each.groups() for each in found if each):
         count = Count(int(instructions), int(accesses))
@@ -84,8 +84,13 @@ def parse_blocks(data: bytes, *, source: str) -> Blocks:
             calls[int(place, 16)] = SystemCalls(*count, asked=int(file[1:]))
             continue
         name = GENERATED if file == b"-" else file[1:].decode()
-        others[name] = others[name].plus(count)
-    return Blocks(program=tuple(program), others=others, processes=int(end[2]), calls=calls)
+        others[name].append((int(place, 16), count))
+    return Blocks(
+        program=tuple(program),
+        others={name: tuple(found) for name, found in others.items()},
+        processes=int(end[2]),
+        calls=calls,
+    )
 
 
 def find_code(segments: Iterable[Segment]) -> int:
@@ -94,8 +99,41 @@ def find_code(segments: Iterable[Segment]) -> int:
     return min(code, default=0)
 
 
-def name_functions(blocks: Blocks, table: FunctionTable, code: int) -> dict[str, Count]:
-    """Add up what ran by function, and of libraries by file.
+class Library(NamedTuple):
+    """A file that a program loads, of which the functions are known."""
+
+    file: str
+    """Its name where it is loaded."""
+    table: FunctionTable
+    segments: tuple[Segment, ...]
+
+    def locate(self, place: int) -> int:
+        """Return the address of a place in the file; -1: no segment has it."""
+        for each in self.segments:
+            if each.kind == LOADED and each.offset <= place < each.offset + each.size_bytes:
+                return place - each.offset + each.address
+        return -1
+
+
+def name_functions(
+    blocks: Blocks, table: FunctionTable, code: int, library: Library | None = None
+) -> dict[str, Count]:
+    """Add up what ran by function, and of other libraries than ``library`` by file."""
+    named: defaultdict[str, Count] = defaultdict(Count)
+    find = _make_finder(table)
+    for offset, count in blocks.program:
+        label = find(code + offset)
+        named[label] = named[label].plus(count)
+    for file, found in blocks.others.items():
+        find_in = _make_finder(library.table) if library and library.file == file else None
+        for place, count in found:
+            label = find_in(library.locate(place)) if library and find_in else file
+            named[label] = named[label].plus(count)
+    return named
+
+
+def _make_finder(table: FunctionTable) -> Callable[[int], str]:
+    """Return what finds the name of the function at an address.
 
     A function without a recorded size, written in assembler, reaches to the next one.
     """
@@ -104,14 +142,15 @@ def name_functions(blocks: Blocks, table: FunctionTable, code: int) -> dict[str,
         if function.address not in starts or not starts[function.address].size_bytes:
             starts[function.address] = function
     places = [*starts]
-    named: defaultdict[str, Count] = defaultdict(Count, blocks.others)
-    for offset, count in blocks.program:
-        at = bisect_right(places, code + offset) - 1
+
+    def find(address: int) -> str:
+        at = bisect_right(places, address) - 1
         near = starts[places[at]] if at >= 0 else None
-        outside = near is None or 0 < near.size_bytes <= code + offset - near.address
-        label = NO_SYMBOL if near is None or outside else near.name[:LONGEST_NAME]
-        named[label] = named[label].plus(count)
-    return named
+        if near is None or 0 < near.size_bytes <= address - near.address:
+            return NO_SYMBOL
+        return near.name[:LONGEST_NAME]
+
+    return find
 
 
 def subtract(long: Mapping[str, Count], short: Mapping[str, Count]) -> dict[str, Count]:

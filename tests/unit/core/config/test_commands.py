@@ -86,6 +86,7 @@ def test_a_library_is_trimmed_for_the_programs_that_load_it(tmp_path: Path) -> N
         ({"args": ["{other}"]}, {}, "scenarios[0].args[0]: found '{other}', expected {input:N"),
         ({"stdin": "none.txt"}, {}, "scenarios[0].stdin: found 'none.txt', no such file"),
         ({"stdout": "ignored"}, {}, "scenarios[0].stdout: found ignored, and it writes no files"),
+        ({"stderr": "shown"}, {}, "scenarios[0].stderr: found 'shown', expected"),
         ({"status": 126}, {}, "scenarios[0].status: found the number 126, expected a whole"),
         ({"threads": 4}, {}, "scenarios[0].threads: found 4 threads that args does not ask for"),
         ({"classes": ["big"]}, {}, "scenarios[0].classes[0]: found 'big', expected any"),
@@ -123,3 +124,14 @@ def test_a_mistake_is_named(
         load(tmp_path, command, **more)
 
     assert said in str(caught.value)
+
+
+def test_standard_error_may_be_all_that_is_compared(tmp_path: Path) -> None:
+    config = load(tmp_path, {"stdout": "ignored", "stderr": "compared"})
+
+    (scenario,) = all_scenarios(config)
+    assert (scenario.judgement.printed, scenario.judgement.said) == (False, True)
+    assert scenario.judgement.describe() == {
+        "standard output": "ignored",
+        "standard error": "compared",
+    }

@@ -228,6 +228,7 @@ KEPT_NAMES = (
     "shown",
     "hidden",
     "called",
+    "compared",
 )
 KEPT = kept_functions.KeptFunctions(
     ran={"ran": ("m/s@any", "m/t@any")},
@@ -236,7 +237,11 @@ KEPT = kept_functions.KeptFunctions(
         exported=frozenset({"shown"}),
     ),
     observables=Observables(
-        link_sha256="0" * 64, groups=tuple((each,) for each in KEPT_NAMES if each != "hidden")
+        link_sha256="0" * 64,
+        groups=(
+            *((each,) for each in KEPT_NAMES if each not in ("hidden", "compared")),
+            ("compared", "compared.localalias"),
+        ),
     ),
     origins=LinkMap(starts=(), ends=(), files=()),
     patterns=(
@@ -257,6 +262,7 @@ KEPT = kept_functions.KeptFunctions(
         ("shown", kept_functions.KeepRule.SHARED, ()),
         ("hidden", kept_functions.KeepRule.UNOBSERVABLE, ()),
         ("called", kept_functions.KeepRule.CALLED, ()),
+        ("compared", kept_functions.KeepRule.ALIASED, ()),
     ],
 )
 def test_the_first_rule_that_applies_is_the_reason(

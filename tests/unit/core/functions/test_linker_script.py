@@ -37,6 +37,16 @@ def test_what_shares_code_goes_together() -> None:
     assert linker_script.droppable(found, ["b"], seen) == ()
 
 
+def test_what_has_a_name_for_its_own_object_alone_stays() -> None:
+    """Of both names, an assignment reaches one: code that compares them would find them unequal."""
+    names = ("_ZN1AD0Ev", "_ZN1AD0Ev.localalias", "b", "b.localalias.3", "b_too", "c", "c.part.0")
+    found = table(*(Symbol(name=name) for name in names))
+    groups = (names[:2], names[2:5], ("c",), ("c.part.0",))
+    seen = Observables(link_sha256="6e" * 32, groups=groups)
+
+    assert linker_script.droppable(found, [], seen) == ("c", "c.part.0")
+
+
 def test_the_shipped_link_has_one_stub_for_all() -> None:
     assert linker_script.script(["_Z3foov", "_ZL3barv", "__cxa_demangle", "a.cold"]) == (
         'HIDDEN("_Z3foov" = megtrim_stub);\n'

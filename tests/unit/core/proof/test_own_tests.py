@@ -17,6 +17,14 @@ TRAPS = (
     TrappedTest(name="c", function="draw(int)"),
     TrappedTest(name="d", function="fill"),
 )
+BLANK = Check(
+    id="tests:x",
+    kind=CheckKind.TESTS,
+    subject="x",
+    status=CheckStatus.PASS,
+    text="",
+    file="megtrim.yaml",
+)
 OTHER = FailedTest(name="b", how="alone, it ended with 3", whole=False, said="no")
 
 
@@ -62,15 +70,7 @@ def test_a_test_that_ends_otherwise_fails_and_none_shows_nothing(
         "deferring": False,
     }
     result = SuiteResult(**(facts | found))
-    blank = Check(
-        id="tests:x",
-        kind=CheckKind.TESTS,
-        subject="x",
-        status=CheckStatus.PASS,
-        text="",
-        file="megtrim.yaml",
-    )
-    check = judge_tests(result, blank, Invocation())
+    check = judge_tests(result, BLANK, Invocation())
 
     assert (check.status, check.text) == (status, text)
     assert check.detail.endswith("these do not load draw, and do not count: static, other")
@@ -126,7 +126,8 @@ def test_only_a_trap_that_is_named_is_excused_and_none_where_what_tests_reach_is
         alone={"a": alone, "b": run(1, loaded=False)},
         whole={"a": run(0), "b": run(1, loaded=False)},
     )
-    found = judge(seen, functions, target="draw", keeps=keeps, defers=True)
+    kept = frozenset({"a"}) if keeps else None
+    found = judge(seen, functions, target="draw", kept=kept, defers=True)
 
     assert (found.counted, found.unloaded) == (1, ("b",))
     assert [each.name for each in found.traps] == traps
@@ -143,7 +144,7 @@ def test_a_test_that_hangs_with_the_trimmed_file_fails(*, defers: bool) -> None:
         alone={"a": hangs, "b": run(0)},
         whole={"a": hangs, "b": run(0)} if defers else {},
     )
-    found = judge(seen, {}, target="draw", keeps=False, defers=defers)
+    found = judge(seen, {}, target="draw", kept=None, defers=defers)
 
     ways = ["without the companion file", "with the companion file"]
     expected = ways if defers else ["with the trimmed file"]
@@ -151,3 +152,34 @@ def test_a_test_that_hangs_with_the_trimmed_file_fails(*, defers: bool) -> None:
     assert [each.how for each in found.failed] == [
         f"{way}, it did not end in time" for way in expected
     ]
+
+
+@pytest.mark.parametrize(
+    ("kept", "failing", "unrecorded", "hint"),
+    [
+        ({"a"}, "b", ("b",), "b fails, and it left no record of its functions: does it clear its"),
+        ({"a"}, "a", ("b",), "does the test do other things in each run?"),
+        ({"a"}, "", ("b",), ""),
+        ({"a", "b", "gone"}, "b", (), "does the test do other things in each run?"),
+        (None, "b", (), "add what such a test does as a scenario"),
+    ],
+)
+def test_a_test_that_counts_and_left_no_record_is_named(
+    kept: set[str] | None, failing: str, unrecorded: tuple[str, ...], hint: str
+) -> None:
+    names = ("a", "b")
+    seen = SeenTests(
+        tests=2,
+        passing=tuple(OwnTest(name=name, argv=(name,)) for name in names),
+        alone={name: run(1 if name == failing else 0) for name in names},
+        whole={},
+    )
+    known = None if kept is None else frozenset(kept)
+    found = judge(seen, {}, target="draw", kept=known, defers=False)
+    check = judge_tests(found, BLANK, Invocation())
+
+    assert found.unrecorded == unrecorded
+    assert check.hint.startswith(hint)
+    assert bool(check.hint) is bool(failing)
+    named = "the keep set has no functions of these, although they count: b"
+    assert (named in check.detail) is bool(unrecorded)

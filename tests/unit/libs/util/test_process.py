@@ -412,6 +412,11 @@ def test_a_program_reads_and_writes_raw_files(processes: ProcessRunner, tmp_path
 
     assert (outcome.rc, outcome.stdout, outcome.stderr) == (0, "", "shown\n")
     assert (tmp_path / "out").read_bytes() == data
+    outcome = processes.run(
+        replace(sh("echo shown; cat >&2"), stdin=tmp_path / "in", stderr_to=tmp_path / "err")
+    )
+    assert (outcome.rc, outcome.stdout, outcome.stderr) == (0, "shown\n", "")
+    assert (tmp_path / "err").read_bytes() == data
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGQUIT, signal.SIGHUP, signal.SIGPIPE])

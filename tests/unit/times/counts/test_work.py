@@ -10,13 +10,16 @@ from megtrim.core.report import comment, html
 from megtrim.core.size.counted import Count, MemoryUse, Use, Work
 from megtrim.core.size.use import OF_BASE_PLAIN, list_under_other_conditions
 from megtrim.core.verdict.join import join
+from megtrim.libs.elf.layout import EXECUTABLE, LOADED, Segment
 from megtrim.libs.elf.symbol_table import Function, FunctionTable
 from megtrim.libs.util.errors import InputError
+from megtrim.times.counts.stage import CountedProgram
 from megtrim.times.counts.system_calls import SystemCalls
 from megtrim.times.counts.use import (
     GENERATED,
     NO_SYMBOL,
     Blocks,
+    Library,
     join_repeats,
     name_functions,
     parse_blocks,
@@ -185,9 +188,50 @@ def test_a_block_is_of_the_function_that_it_begins_in(offset: int, name: str) ->
     one = Count(3, 1)
 
     blocks = Blocks(
-        program=((offset, one), (offset, one)), others={"libc.so.6": one}, processes=0, calls={}
+        program=((offset, one), (offset, one)),
+        others={"libc.so.6": ((0x9AC, one), (0, Count()))},
+        processes=0,
+        calls={},
     )
     assert name_functions(blocks, TABLE, 0xFF0) == {name: Count(6, 2), "libc.so.6": one}
+
+
+def test_functions_of_the_trimmed_library_are_told_apart() -> None:
+    one = Count(3, 1)
+    places = (0x20, 0x4C, 0x200)
+    blocks = Blocks(
+        program=(),
+        others={"libx.so.1": tuple((place, one) for place in places), "libc.so.6": ((0x40, one),)},
+        processes=0,
+        calls={},
+    )
+    code = Segment(LOADED, EXECUTABLE, 0x40, 0x1000, 0x1000, 0x100, 0x100, 0x1000)
+    library = Library(file="libx.so.1", table=TABLE, segments=(code,))
+
+    assert name_functions(blocks, TABLE, 0, library) == {
+        NO_SYMBOL: Count(6, 2),
+        "conv": one,
+        "libc.so.6": one,
+    }
+
+
+def test_the_whole_run_of_a_command_is_counted() -> None:
+    """It has no iterations: its start and end are counted with the rest, and vary like it."""
+    runs = iter([{"main": 90, "clock": 5}, {"main": 90, "clock": 6}] + 4 * [{"main": 90}])
+
+    def run(_: int) -> tuple[dict[str, Count], int]:
+        return {name: Count(number, 1) for name, number in next(runs).items()}, 2
+
+    found = CountedProgram(run).count_whole("a" * 64)
+
+    assert (found.functions, found.varying) == ({"main": (90, 1)}, {"clock": (0, 6)})
+    assert (found.whole, found.processes, found.beside, found.later) == (True, 2, {}, {})
+
+
+def test_the_words_of_a_command_know_no_model() -> None:
+    row = work_row(work(), work(key=OTHER), scenario="pack@any")
+
+    assert "the baseline has another environment, input, thread number" in row.text
 
 
 def test_blocks_are_read_as_the_plugin_writes_them() -> None:
@@ -196,7 +240,10 @@ def test_blocks_are_read_as_the_plugin_writes_them() -> None:
 
     assert parse_blocks(own + others + b"8 blocks, 2 processes\n", source="counts") == Blocks(
         program=((0, Count(12, 3)), (0xFF0, Count(1, 0)), (0, Count(12, 3))),
-        others={GENERATED: Count(8, 1), "libc.so.6": Count(10, 1)},
+        others={
+            GENERATED: ((0, Count(7, 1)), (0, Count(1, 0))),
+            "libc.so.6": ((0x9AC, Count(5, 0)), (0x9AC, Count(5, 1))),
+        },
         processes=2,
         calls={64: SystemCalls(times=3, returned=70, asked=5)},
     )

@@ -90,8 +90,9 @@ class _Folder:
         cpus: tuple[int, ...] = (),
         stdin: str = "",
         stdout: str = "",
+        stderr: str = "",
     ) -> ProgramRun:
-        assert not stdin and not stdout
+        assert not stdin and not stdout and not stderr
         count = int(argv[len(argv) - 1 - argv[::-1].index("--iter") + 1])
         fault = self.machine.fault
         healthy = HEALTHY in argv

@@ -14,8 +14,14 @@ from megtrim.core.chain.filenames import CACHE_FILE
 from megtrim.core.own_program import find_program, name_model_file
 from megtrim.libs.elf.needed_libraries import read_own_name
 from megtrim.libs.programs import application_arguments
-from megtrim.libs.programs.app_outputs import PRINTED
-from megtrim.libs.programs.application_arguments import OUTPUTS, STDIN, STDIN_FILE, STDOUT_FILE
+from megtrim.libs.programs.app_outputs import PRINTED, SAID
+from megtrim.libs.programs.application_arguments import (
+    OUTPUTS,
+    STDERR_FILE,
+    STDIN,
+    STDIN_FILE,
+    STDOUT_FILE,
+)
 from megtrim.libs.programs.exit_status import ProgramRun
 from megtrim.libs.util.errors import ProductFailure
 from megtrim.libs.util.value import Value
@@ -48,6 +54,8 @@ class RunSpec(Value):
     """Exit status that it must end with."""
     printed: bool | None = None
     """Whether what a command prints is an output; None: if it writes no files."""
+    said: bool = False
+    """Whether what it writes to standard error is an output."""
     companions: tuple[str, ...] = ()
     recorded: str = ""
     """File that the program leaves and that is brought back; empty: none."""
@@ -127,15 +135,20 @@ def run_on(lease: Lease, spec: RunSpec) -> RunResult:
             env=spec.environment,
             stdin=STDIN_FILE if given else "",
             stdout=STDOUT_FILE if spec.application else "",
+            stderr=STDERR_FILE if spec.said else "",
         )
         run = replace(run, expected=spec.status)
         printed = b""
+        said = b""
         if spec.application:
             printed = directory.get(STDOUT_FILE) or b""
-            run = replace(run, stdout=printed[:_SHOWN_BYTES].decode("utf-8", "replace"))
+            run = replace(run, stdout=_show(printed))
+        if spec.said:
+            said = directory.get(STDERR_FILE) or b""
+            run = replace(run, stderr=_show(said))
         relocation_support.expect_loaded(lease.name, run)
         expect_not_killed(lease.name, run)
-        outputs = _outputs(spec, directory, printed)
+        outputs = _outputs(spec, directory, printed, said)
         return RunResult(
             run=run,
             cache=directory.get(spec.prefix + CACHE_FILE) if spec.search else None,
@@ -158,15 +171,24 @@ def _command(spec: RunSpec, program: str, inputs: Mapping[str, str]) -> tuple[st
     return own.compose(program, spec.arguments, places, search=spec.search, dumps=spec.dumps)
 
 
-def _outputs(spec: RunSpec, directory: RunDirectory, printed: bytes) -> dict[str, bytes]:
+def _show(data: bytes) -> str:
+    return data[:_SHOWN_BYTES].decode("utf-8", "replace")
+
+
+def _outputs(
+    spec: RunSpec, directory: RunDirectory, printed: bytes, said: bytes
+) -> dict[str, bytes]:
     dump = spec.prefix + DUMP
     if not spec.application:
         return _read_written(directory, dump)
     writes = OUTPUTS in application_arguments.names_in(spec.arguments)
     outputs = _read_written(directory, dump) if writes else {}
-    if any(name.split("/")[0] == PRINTED for name in outputs):
-        msg = f"found {PRINTED!r} among the files in {{outputs}}, expected another name"
-        raise ProductFailure(msg, hint="megtrim uses this name for what the program prints")
+    for name in (PRINTED, SAID):
+        if any(each.split("/")[0] == name for each in outputs):
+            msg = f"found {name!r} among the files in {{outputs}}, expected another name"
+            raise ProductFailure(msg, hint="megtrim uses this name for what the program prints")
+    if said:
+        outputs[SAID] = said
     counts = not writes if spec.printed is None else spec.printed
     # Where there are files, nothing printed proves nothing, and says nothing against them.
     if counts and (printed or not outputs):

@@ -53,6 +53,7 @@ def make_run_spec(
         application=settings.is_command,
         status=judgement.status,
         printed=judgement.printed,
+        said=judgement.said,
         companions=companions,
         inputs=inputs,
         threads=settings.threads,

@@ -1,5 +1,6 @@
 """A project's own tests, run where it was built, with its own file or a trimmed one in place."""
 
+import itertools
 import json
 import os
 import shlex
@@ -12,7 +13,7 @@ from pathlib import Path
 from megtrim.core.build_spec import REST_SUFFIX
 from megtrim.libs.util.errors import InfrastructureFailure, InputError, ProductFailure
 from megtrim.libs.util.files import guard_write
-from megtrim.libs.util.process import Command, ProcessRunner
+from megtrim.libs.util.process import Command, CompletedCommand, ProcessRunner
 from megtrim.libs.util.value import Value
 from megtrim.places.compile.projects import watcher
 from megtrim.places.compile.projects.linked_files import find_copies, join_libraries
@@ -20,6 +21,12 @@ from megtrim.places.compile.projects.linked_files import find_copies, join_libra
 _OURS = ("cmake", "ctest", "ninja")
 _CTEST = "ctest"
 _LIST = ("--show-only=json-v1",)
+_MESON = "meson"
+_TEST = "test"
+_INTROSPECT = ("introspect", "--tests")
+_MESON_FOLDER = "-C"
+_MESON_OPTIONS = ("--no-rebuild", "--print-errorlogs")
+_GLOB = frozenset("*?[")
 _SPECIAL = frozenset("[].^$|\\?*+()")
 _ASIDE = "own"
 _RECORD = "seen.json"
@@ -111,35 +118,54 @@ class SuiteFolder(Value):
                 join_libraries(self.folder)
 
     def list_tests(self, commands: Sequence[tuple[str, ...]]) -> tuple[OwnTest, ...]:
-        """A call of ctest stands for each of its tests."""
+        """A call of ctest or of meson test stands for each of its tests."""
         found: list[OwnTest] = []
         for words in commands:
             argv = self._resolve(words)
             if words[0] == _CTEST:
                 found += self._list_of_ctest(words, argv)
+            elif Path(words[0]).name == _MESON and words[1:2] == (_TEST,):
+                found += self._list_of_meson(words, argv)
             else:
                 found.append(OwnTest(name=shlex.join(words), argv=argv))
         return tuple(found)
 
     def _list_of_ctest(self, words: tuple[str, ...], argv: tuple[str, ...]) -> Iterator[OwnTest]:
-        command = Command(
-            argv=(*argv, *_LIST),
-            cwd=self.folder,
-            env=self._make_places(),
-            timeout_s=_LIST_TIMEOUT_S,
-            tested=True,
-        )
-        ended = self.processes.for_builds().run(command)
+        ended = self._ask((*argv, *_LIST))
         try:
             names = [each["name"] for each in json.loads(ended.stdout)["tests"]]
         except (ValueError, KeyError, TypeError):
             names = []
         if not names or not all(isinstance(name, str) for name in names):
-            msg = f"`{shlex.join(words)}` of tests.commands lists no test: {ended.stderr[:200]}"
-            raise InputError(msg, hint="does the build make the project's tests?")
+            raise _refuse_list(words, ended)
         for name in dict.fromkeys(names):
             pattern = "".join(f"\\{each}" if each in _SPECIAL else each for each in name)
             yield OwnTest(name=name, argv=(*argv, "--output-on-failure", "-R", f"^{pattern}$"))
+
+    def _list_of_meson(self, words: tuple[str, ...], argv: tuple[str, ...]) -> Iterator[OwnTest]:
+        """Its own list shows which tests the words select, and in each version in another form.
+
+        It would build the replaced file again, so what tests.build makes is what is tested.
+        """
+        described = self._ask((argv[0], *_INTROSPECT, find_meson_build(words)))
+        argv = (*argv, *_MESON_OPTIONS)
+        listed = self._ask((*argv, "--list"))
+        names = read_meson_tests(described.stdout, listed.stdout)
+        if not names:
+            raise _refuse_list(words, described if described.rc else listed)
+        for project, name in names:
+            pattern = "".join(f"[{each}]" if each in _GLOB else each for each in name)
+            yield OwnTest(name=name, argv=(*argv, f"{project}:{pattern}"))
+
+    def _ask(self, argv: tuple[str, ...]) -> CompletedCommand:
+        command = Command(
+            argv=argv,
+            cwd=self.folder,
+            env=self._make_places(),
+            timeout_s=_LIST_TIMEOUT_S,
+            tested=True,
+        )
+        return self.processes.for_builds().run(command)
 
     @contextmanager
     def put(self, program: Path, *, rest: Path | None) -> Iterator[None]:
@@ -242,6 +268,39 @@ class SuiteFolder(Value):
         with guard_write(home):
             home.mkdir(parents=True, exist_ok=True)
         return {"HOME": str(home), "TMPDIR": str(home)}
+
+
+def _refuse_list(words: tuple[str, ...], ended: CompletedCommand) -> InputError:
+    msg = f"`{shlex.join(words)}` of tests.commands lists no test: {ended.stderr[:200]}"
+    return InputError(msg, hint="does the build make the project's tests?")
+
+
+def find_meson_build(words: tuple[str, ...]) -> str:
+    """Return the folder of the build that ``meson test`` is asked for."""
+    folder = "."
+    for word, following in itertools.pairwise((*words, "")):
+        if word.startswith(_MESON_FOLDER):
+            folder = word.removeprefix(_MESON_FOLDER) or following
+    return folder
+
+
+def read_meson_tests(described: str, listed: str) -> tuple[tuple[str, str], ...]:
+    """Return project and name of each test that is listed; empty: there is none, or it is no list.
+
+    A line of the list is a name, or ends in one after its project and suites.
+    """
+    lines = listed.splitlines()
+    found: dict[tuple[str, str], None] = {}
+    try:
+        for each in json.loads(described):
+            name = each["name"]
+            ends = (f":{name}", f" / {name}")
+            if any(line == name or line.endswith(ends) for line in lines):
+                project = each["suite"][0].partition(":")[0]
+                found[project, name] = None
+    except (ValueError, LookupError, TypeError, AttributeError):
+        return ()
+    return tuple(found)
 
 
 def _restore(replaced: Sequence[_ReplacedFile]) -> None:

@@ -78,16 +78,18 @@ class _File(Value):
 
 
 class _Streams(Value):
-    """Files of a run directory that are a program's standard input and output; empty: none."""
+    """Files of a run directory that are a program's standard streams; empty: none."""
 
     stdin: str
     stdout: str
+    stderr: str
 
     @property
-    def words(self) -> tuple[str, str]:
+    def words(self) -> tuple[str, str, str]:
         given = _check_name(self.stdin) if self.stdin else "/dev/null"
         taken = _check_name(self.stdout) if self.stdout else "-"
-        return given, taken
+        said = _check_name(self.stderr) if self.stderr else "-"
+        return given, taken, said
 
 
 class RunFiles:
@@ -305,6 +307,7 @@ class RemoteDirectory(RunFiles):
         cpus: tuple[int, ...] = (),
         stdin: str = "",
         stdout: str = "",
+        stderr: str = "",
     ) -> ProgramRun:
         settings = self._spec.settings
         if cpus:
@@ -320,7 +323,7 @@ class RemoteDirectory(RunFiles):
             timeouts=self._timeouts,
             say=self._spec.say,
         ) as tuning:
-            streams = _Streams(stdin=stdin, stdout=stdout)
+            streams = _Streams(stdin=stdin, stdout=stdout, stderr=stderr)
             run, pid = self._watched_run(
                 tuple(argv), command, tuning, timeout_s, on_line, streams=streams
             )

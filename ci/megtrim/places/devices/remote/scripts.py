@@ -286,8 +286,8 @@ survey() {{
 
 RUN_SCRIPT = f"""\
 # megtrim:run
-root=$1 run=$1/runs/$2 sum=$3 mark=$4 limit=$5 given=$6 taken=$7
-shift 7
+root=$1 run=$1/runs/$2 sum=$3 mark=$4 limit=$5 given=$6 taken=$7 said=$8
+shift 8
 {_STRAYS}{_SURVEY}\
 cd "$run/place" || exit 1
 guard=
@@ -299,6 +299,7 @@ end() {{
 trap 'end; kill "$guard"; cd /; rm -rf "$run"; exit 129' HUP INT TERM PIPE
 exec 3>&2 2>/dev/null 4>&1
 [ "$taken" = - ] || exec 4>"./$taken" || exit 1
+[ "$said" = - ] || exec 3>"./$said" || exit 1
 set -m
 (
   trap 'kill "$nap"; exit' TERM

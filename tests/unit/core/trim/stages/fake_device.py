@@ -93,11 +93,12 @@ class FakeDirectory:
         cpus: tuple[int, ...] = (),
         stdin: str = "",
         stdout: str = "",
+        stderr: str = "",
     ) -> ProgramRun:
         assert stdin in ("", *self.files)
         self.device.runs.append(tuple(argv))
         self.device.environments.append(dict(env or {}))
-        stderr = ""
+        errors = ""
         said: dict[str, str] = {}
         text = self.files[argv[0]].decode() if self.plays is None else self.plays.pop(0)
         for line in text.rstrip("\n").split("\n"):
@@ -106,11 +107,11 @@ class FakeDirectory:
                 case "exit" | "crash" | "status":
                     said[key] = value
                 case "stderr":
-                    stderr += f"{value}\n"
+                    errors += f"{value}\n"
                 case "print" | "write" | "cache" | "record":
                     self._wrote(key, value, env or {})
                 case "promise":
-                    stderr += f"midout: {value} items written to trace.txt\n"
+                    errors += f"midout: {value} items written to trace.txt\n"
                 case "output":
                     name, *numbers = value.split()
                     self.left[f"dump/{name}"] = floats(*map(float, numbers))
@@ -123,25 +124,26 @@ class FakeDirectory:
                     raise InfrastructureFailure(msg)
                 case _:
                     raise AssertionError(line)
-        printed = self._print(stdout)
+        printed = self._write_stream(self.printed, stdout)
+        errors = self._write_stream(errors, stderr)
         status = said.get("status")
         after = Reading(thermal_status=int(status)) if status else Reading()
         return ProgramRun(
             argv=tuple(argv),
             rc=int(said.get("exit", "0")),
             stdout=printed,
-            stderr=stderr,
+            stderr=errors,
             wall_s=0.5,
             timed_out=False,
             conditions=Conditions(before=Reading(cpu_c=-3.5), after=after) if status else None,
             crash=said.get("crash", "").replace("|", "\n"),
         )
 
-    def _print(self, file: str) -> str:
-        """Return what was printed, unless a file gets it."""
+    def _write_stream(self, text: str, file: str) -> str:
+        """Return what was written, unless a file gets it."""
         if not file:
-            return self.printed
-        self.left[file] = self.printed.encode()
+            return text
+        self.left[file] = text.encode()
         return ""
 
     def _wrote(self, how: str, value: str, env: Mapping[str, str]) -> None:
