@@ -99,17 +99,7 @@ def run_on(lease: Lease, spec: RunSpec) -> RunResult:
     No scenario can run there then. ProgramKilled: something outside ended it, whatever it is.
     """
     with lease.open() as directory:
-        program = spec.program.name
-        directory.put(spec.program, program)
-        for name in spec.companions:
-            library = spec.program.with_name(name)
-            directory.put(library, read_own_name(library) or name)
-        if spec.with_rest:
-            holder = spec.holder
-            rest = holder.with_name(f"{holder.name}{REST_SUFFIX}")
-            # Its program finds it by the name under which it was loaded.
-            loaded = read_own_name(holder) if spec.companions else ""
-            directory.put(rest, f"{loaded or holder.name}{REST_SUFFIX}")
+        _put_program(directory, spec)
         if spec.model is not None and not spec.without_model:
             directory.put(spec.model, spec.prefix + name_model_file())
         read = {name: path for name, path in spec.inputs.items() if name != STDIN}
@@ -125,7 +115,7 @@ def run_on(lease: Lease, spec: RunSpec) -> RunResult:
         if spec.cache is not None:
             directory.put(spec.cache, spec.prefix + CACHE_FILE)
         directory.make(spec.prefix + DUMP)
-        argv = _command(spec, program, inputs)
+        argv = _command(spec, spec.program.name, inputs)
         given = spec.inputs.get(STDIN)
         if given is not None:
             directory.put(given, STDIN_FILE)
@@ -155,6 +145,19 @@ def run_on(lease: Lease, spec: RunSpec) -> RunResult:
             outputs=outputs,
             recorded=directory.get(spec.recorded) if spec.recorded else None,
         )
+
+
+def _put_program(directory: RunDirectory, spec: RunSpec) -> None:
+    directory.put(spec.program, spec.program.name)
+    for name in spec.companions:
+        library = spec.program.with_name(name)
+        directory.put(library, read_own_name(library) or name)
+    if spec.with_rest:
+        holder = spec.holder
+        rest = holder.with_name(f"{holder.name}{REST_SUFFIX}")
+        # Its program finds it by the name under which it was loaded.
+        loaded = read_own_name(holder) if spec.companions else ""
+        directory.put(rest, f"{loaded or holder.name}{REST_SUFFIX}")
 
 
 def _command(spec: RunSpec, program: str, inputs: Mapping[str, str]) -> tuple[str, ...]:
