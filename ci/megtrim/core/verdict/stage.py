@@ -27,6 +27,7 @@ from megtrim.core.chain.session import Session, TaskResults, binary
 from megtrim.core.checks.check import Check, DeviceIdentity, ToolchainIdentity
 from megtrim.core.checks.invocation import Options, name_export, suggest_next
 from megtrim.core.checks.statuses import CheckKind, CheckStatus, UnverifiedPolicy
+from megtrim.core.config.kinds import BLOCKS
 from megtrim.core.config.scenarios import all_scenarios
 from megtrim.core.config.units import format_bytes
 from megtrim.core.parts import find_parts, load
@@ -48,6 +49,7 @@ from megtrim.core.trim.builds.applications import (
     warn_of_libraries,
 )
 from megtrim.core.trim.committed_keepset import digest_committed, keep_set_checks, list_retrained
+from megtrim.core.trim.cut_warnings import warn_of_blocks
 from megtrim.core.trim.keepset_usage import (
     functions_use,
     operators_use,
@@ -399,18 +401,6 @@ def _describe_reduced(reduced: ReduceResult) -> str:
     return f"built; the header was in all {units} translation units that were compiled"
 
 
-def _warn_of_changed_blocks(session: Session) -> Iterator[str]:
-    done = session.done.get(REDUCED)
-    counts = done.result_as(ReduceResult).functions if done else {}
-    for program, each in counts.items():
-        if each.changed:
-            yield (
-                f"{program}: {count(each.changed, 'function')} with other blocks than the keep set "
-                f"names (another compiler?) stay whole, {format_bytes(each.changed_bytes)} in all: "
-                "record them again"
-            )
-
-
 def _warnings(session: Session) -> tuple[str, ...]:
     dirty = session.services.engine.identity().dirty
     header = session.done.get(HEADER)
@@ -422,7 +412,8 @@ def _warnings(session: Session) -> tuple[str, ...]:
         warnings.append(f"the source differs from its commit in {files}")
     if header:
         warnings += header.result_as(HeaderResult).warnings
-    warnings += _warn_of_changed_blocks(session)
+    if config.trim.level == BLOCKS and REDUCED in session.done:
+        warnings += warn_of_blocks(session.done[REDUCED].result_as(ReduceResult).functions)
     warnings += list_retrained(session)
     warnings += warn_of_libraries(session)
     warnings += warn_of_left_behind(session)
