@@ -317,6 +317,9 @@ class LinkSpec(Value):
     hidden: tuple[str, ...] = ()
     """Names that the file no longer exports."""
     script: str = ""
+    left_out: tuple[str, ...] = ()
+    """Functions that the script leads to one stub, but for those whose addresses code takes: these
+    have one each. The link knows which they are, and completes ``sources`` and ``script``."""
     emptied: tuple[str, ...] = ()
     """Local functions, which the script cannot reach: they are emptied in copies of the objects,
     each in a section of its own."""

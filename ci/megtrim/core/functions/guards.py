@@ -196,6 +196,7 @@ def specify_link(
         flags=(*spec.flags, *_list_flags(before)),
         sources=_write_sources(guards, spec.emptied, before),
         script=linker_script.named_script(spec.emptied),
+        left_out=(),
         layout=_EXPORT if by_lld else "",
         form=StubForm.NAMED,
     )

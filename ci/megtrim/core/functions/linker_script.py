@@ -49,8 +49,18 @@ def is_stub(name: str) -> bool:
 
 def numbered_sources(count: int) -> tuple[tuple[str, str], ...]:
     """``named_script`` goes with them. A linker drops the stubs that nothing refers to."""
-    stubs = "".join(f"STUB({number})\n" for number in range(count))
-    return (("megtrim_numbered_stubs.S", _text("numbered_stubs.S") + stubs), _NO_NAME)
+    return (_number_stubs(range(count)), _NO_NAME)
+
+
+def _number_stubs(numbers: Iterable[int]) -> tuple[str, str]:
+    stubs = "".join(f"STUB({number})\n" for number in numbers)
+    return "megtrim_numbered_stubs.S", _text("numbered_stubs.S") + stubs
+
+
+def apart_sources(names: Sequence[str], addressed: Collection[str]) -> tuple[tuple[str, str], ...]:
+    """``script`` goes with them."""
+    numbers = [number for number, name in enumerate(names) if name in addressed]
+    return (*SOURCES, _number_stubs(numbers)) if numbers else SOURCES
 
 
 def named_sources(count: int) -> tuple[tuple[str, str], ...]:
@@ -104,8 +114,12 @@ def list_aliased(observables: Observables) -> frozenset[str]:
     return frozenset(found)
 
 
-def script(names: Iterable[str]) -> str:
-    return _assign((name, STUB) for _, name in _enumerate_assignable(names))
+def script(names: Iterable[str], addressed: Collection[str] = ()) -> str:
+    """``addressed``: those that have a stub of their own, because code may compare addresses."""
+    return _assign(
+        (name, f"{STUB}_{number}" if name in addressed else STUB)
+        for number, name in _enumerate_assignable(names)
+    )
 
 
 def named_script(names: Iterable[str]) -> str:

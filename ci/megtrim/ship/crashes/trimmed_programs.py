@@ -159,7 +159,7 @@ def _has_crash_ids(table: FunctionTable) -> bool:
     if guards.MISSING in table.exported:
         return False  # its stubs have numbers as well, and trap all in one place
     read_trap = find_trap_reader()
-    return any(
-        read_trap(function.name) or (is_stub(function.name) and function.name != STUB)
-        for function in table.functions
-    )
+    if any(read_trap(function.name) for function in table.functions):
+        return True
+    # Without crash ids, only functions whose address code takes have a stub of their own.
+    return STUB not in table.names and any(map(is_stub, table.names))

@@ -303,8 +303,8 @@ def _count_written(value: object) -> int:
 
 
 def specify_link(program: RelinkedProgram, session: Session) -> LinkSpec:
-    sources: tuple[tuple[str, str], ...] = linker_script.SOURCES
-    script = linker_script.script(program.dropped)
+    sources: tuple[tuple[str, str], ...] = ()
+    script = ""
     form = StubForm.SHARED
     if session.config.trim.crash_ids:
         sources = linker_script.numbered_sources(len(program.dropped))
@@ -317,6 +317,7 @@ def specify_link(program: RelinkedProgram, session: Session) -> LinkSpec:
         hidden=find_hidden(program.target, session),
         sources=sources,
         script=script,
+        left_out=() if form is StubForm.NUMBERED else program.dropped,
         emptied=program.dropped,
         form=form,
         unwind_tables=size_options.keeps_unwind_tables(program.target, session),

@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from megtrim.core.build_spec import LinkSpec
-from megtrim.core.functions import link_map, linker_script, local_functions, rest
+from megtrim.core.functions import addresses, link_map, linker_script, local_functions, rest
 from megtrim.libs.util.errors import InfrastructureFailure, InputError
 from megtrim.libs.util.files import guard_write, write_atomically
 from megtrim.places.compile.projects.cmake import driver
@@ -72,6 +72,8 @@ def make(
     linked = folder / LINKS / spec.label / spec.target
     stripped = linked.parent / STRIPPED / spec.target
     _clear(link_env.scratch, stripped.parent if spec.strip else linked.parent)
+    if spec.left_out:
+        spec = _set_stubs(spec, command, link_env)
     sources = (*spec.sources, *linker_script.hiding_sources(spec.hidden))
     objects = tuple(_compile_source(source, command, link_env) for source in sources)
     # Before every other object, so that our start-up code runs first.
@@ -96,6 +98,20 @@ def make(
         link_env.processes.capture(*link_env.toolchain.strip, str(stripped))
     elif spec.strip:
         _link((*argv, "-s"), stripped, spec, link_env)
+
+
+def _set_stubs(spec: LinkSpec, command: LinkCommand, link_env: LinkEnvironment) -> LinkSpec:
+    names = frozenset(spec.left_out)
+    call = invocation.find(command, spec.target, link_env)
+    addressed: set[str] = set()
+    for _, path in resolve_argv(call.argv[1:], link_env):
+        if path is not None and not link_map.is_platform(path.name):
+            addressed |= addresses.find_addressed(path.read_bytes(), names, source=str(path))
+    return replace(
+        spec,
+        sources=(*spec.sources, *linker_script.apart_sources(spec.left_out, addressed)),
+        script=linker_script.script(spec.left_out, addressed),
+    )
 
 
 def expect_linkable(target: str, command: LinkCommand, link_env: LinkEnvironment) -> None:
