@@ -17,6 +17,7 @@ from pytest_httpserver import HTTPServer
 from werkzeug import Request, Response
 
 from integration.conftest import MakeProject
+from megtrim.core.cli.main import CRASH_FILE
 from megtrim.core.size.baseline import dump_sizes
 from megtrim.core.size.budgets import Baseline
 from megtrim.engines.megengine.generations import LITE
@@ -37,7 +38,8 @@ def read_blocks(page: str, language: str) -> list[str]:
 JOB: dict[str, Any] = yaml.safe_load(read_blocks(PAGE, "yaml")[0])["megtrim"]
 SCRIPT: list[str] = JOB["script"]
 *INSTALLS, UNTRUST, TRUST, FETCH, CLEAN, BASELINE = JOB["before_script"]
-JENKINS: list[str] = re.findall(r"sh '(.*)'", read_blocks(PAGE, "groovy")[0])
+[JENKINSFILE] = read_blocks(PAGE, "groovy")
+JENKINS: list[str] = re.findall(r"sh '(.*)'", JENKINSFILE)
 JENKINS_FETCH = JENKINS[-5]
 JENKINS_BASELINE = JENKINS[-3]
 
@@ -65,6 +67,15 @@ def test_init_writes_what_the_page_shows() -> None:
     written = gitlab_pipeline(kit, "megtrim.yaml", packages)
 
     assert written.replace("0" * 40, "SHA") == read_blocks(PAGE, "yaml")[0]
+
+
+def test_all_templates_keep_the_report_of_a_bug() -> None:
+    [kept] = re.findall(r"archiveArtifacts '(.*)'", JENKINSFILE)
+
+    assert str(CRASH_FILE) in JOB["artifacts"]["paths"]
+    assert str(CRASH_FILE) in kept.split(", ")
+    # Without junit.xml, as after a bug, `junit` fails, and nothing after it in its block runs.
+    assert JENKINSFILE.index("archiveArtifacts") < JENKINSFILE.index("junit '")
 
 
 def test_all_templates_have_the_same_commands() -> None:
@@ -176,7 +187,7 @@ def test_the_commands_trim_and_judge(
         ended = run(command, checkout)
         assert ended.rc == 0, ended.stderr
     files = [*JOB["artifacts"]["paths"], *JOB["artifacts"]["reports"].values()]
-    assert [name for name in files if not (checkout / name).exists()] == []
+    assert [name for name in files if not (checkout / name).exists()] == [str(CRASH_FILE)]
     assert JUnitXml.fromfile(str(final / "junit.xml")).failures == 0
 
     budgets = [{"artifact": "load_and_run", "growth": "1 B"}]

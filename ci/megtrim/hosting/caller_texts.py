@@ -191,6 +191,7 @@ megtrim:
     when: always
     paths:
       - megtrim-out/final
+      - megtrim-crash.md
     reports:
       junit: megtrim-out/final/junit.xml
   retry:

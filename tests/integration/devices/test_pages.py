@@ -15,11 +15,11 @@ from support import sshd
 from support.pages import BLOCKS, ROOT, Block, Place, blocks_of, configured_folder
 from virtual_phone.adb_server import AdbServer
 
-CLASS = {"name": "armv82-dotprod", "qemu_cpu": "cortex-a76"}
+CLASS = {"name": "armv82", "qemu_cpu": "cortex-a76"}
 PHONE = {
     "name": "pixel-6",
     "kind": "adb",
-    "class": "armv82-dotprod",
+    "class": "armv82",
     "match": {"ro.product.model": "Pixel 6"},
 }
 OWN_NAME = "devices/test_pages.py::test_a_phone_in_another_terminal"

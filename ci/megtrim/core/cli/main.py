@@ -26,7 +26,7 @@ from megtrim.libs.util.errors import (
 from megtrim.libs.util.files import cannot_write
 from megtrim.libs.util.wording import make_printable
 
-_CRASH_FILE = Path("megtrim-crash.md")
+CRASH_FILE = Path("megtrim-crash.md")
 
 _LONGEST_NAME = 100
 
@@ -236,8 +236,8 @@ def _bug(arguments: list[str]) -> int:
     ]
     click.echo(make_printable(traceback.format_exc()), err=True)
     try:
-        _CRASH_FILE.write_text("\n".join(lines), encoding="utf-8", errors="backslashreplace")
-        complain(f"this is a bug in megtrim; please report {_CRASH_FILE}")
+        CRASH_FILE.write_text("\n".join(lines), encoding="utf-8", errors="backslashreplace")
+        complain(f"this is a bug in megtrim; please report {CRASH_FILE}")
     except OSError:
         complain("this is a bug in megtrim; please report the lines above")
     return EXIT_BUG

@@ -95,13 +95,13 @@ OPTIONS: Mapping[str, Removed] = {
 
 KEYS: Mapping[str, Removed] = {
     "acknowledge": Removed(
-        instead="waivers: add one with owner, reason and last day, and the program may grow"
+        instead="under `waivers`, add an entry with its owner, reason and last day"
     ),
     "budgets[].neighbours": Removed(
-        instead="models: add a scenario for all that must work; verify --neighbours tries more"
+        instead="add a scenario for each run that must work; `verify --neighbours` tries others"
     ),
     "trim.measure": Removed(
-        instead="trim.switches: set the switch there, trim again, and compare both sizes.json"
+        instead="set the switch under trim.switches, trim again, and compare both sizes.json"
     ),
 }
 """By the path in ``megtrim.yaml``."""
