@@ -24,7 +24,7 @@ from hypothesis import HealthCheck, settings
 from megtrim.core.parts import hand_in
 from megtrim.libs.util.process import ProcessRunner
 from megtrim.parts import PARTS
-from support import tokens
+from support import heap, tokens
 from support.starts import begin_counting, count_for, describe, fail_excess, read_starts
 
 # A busy machine is slow, and no test is about time.
@@ -87,6 +87,8 @@ LONGEST = (
     "act/test_faults.py",
     "act/test_configurations.py",
     "integration/test_chain.py",
+    "integration/test_evidence.py",
+    "integration/test_perf_run.py",
     "integration/devices/test_pages.py",
     "integration/devices/test_phone_of_a_team.py",
     "act/test_nights.py",
@@ -94,13 +96,13 @@ LONGEST = (
     "integration/devices/test_recorders_on_a_phone.py",
     "act/test_virtual_phone.py",
     "integration/devices/test_devices_cli.py",
-    "integration/test_miniature_trees.py",
-    "integration/test_evidence.py",
-    "integration/test_perf_run.py",
     "integration/test_commands.py",
-    "integration/test_field_crashes.py",
+    "integration/test_next_steps.py",
+    "integration/test_miniature_trees.py",
+    "integration/test_first_hour.py",
+    "integration/test_planted_functions.py",
 )
-"""Files that take two to ten minutes, the longest first."""
+"""Files that take half a minute to ten minutes, the longest first."""
 TOGETHER = ("attacks", "images")
 """Folders whose files share one arena, or images: one worker has them all, and no one waits."""
 _TOKENS = "megtrim/tokens"
@@ -184,6 +186,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         latest[item.path] = max(latest[item.path], order.index(_lane(item)))
     places = _arrange({path: order[rank] for path, rank in latest.items()})
     items.sort(key=lambda item: places[item.path])
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    if len(session.items) > heap.MANY_TESTS:
+        heap.settle()
 
 
 def _arrange(lanes: Mapping[Path, str]) -> Mapping[Path, tuple[int, float]]:

@@ -181,6 +181,25 @@ def test_a_trace_loses_a_region(arena: Arena) -> None:
     assert arena.keep.texts() == honest
 
 
+def test_a_joined_cache_is_emptied(arena: Arena) -> None:
+    arena.start("honest")
+    config = arena.project.read()
+    config["trim"] = {**config["trim"], "caches": "joined"}
+    for model in config["models"]:
+        for scenario in model["scenarios"]:
+            scenario["fast_run"] = True
+    arena.project.write(config)
+    arena.project.expect("trim", "--accept")
+    joined = arena.only("profile", f"{SCENARIO.partition('@')[2]}#joined") / "algo.cache"
+    honest = joined.read_bytes()
+    joined.write_text("sample algorithm cache v1\n", encoding="utf-8")
+
+    arena.project.expect("trim")
+
+    assert joined.read_bytes() == honest
+    assert len(honest.splitlines()) > 1
+
+
 def test_the_stored_keep_set_loses_a_region(arena: Arena) -> None:
     arena.start("honest")
     keep = arena.only("header", "keepset") / "keepset.json"

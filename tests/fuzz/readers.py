@@ -34,10 +34,12 @@ from megtrim.core.size.history import SIZE_FILES
 from megtrim.core.size.references.graph import count_retained
 from megtrim.core.size.references.linked_file import read_graph
 from megtrim.core.verdict.model import parse_verdict, to_json
+from megtrim.engines.megengine.algo_cache import MgeCaches
 from megtrim.engines.megengine.models.mge import parse_mge
 from megtrim.engines.midout.trace import parse_trace
 from megtrim.engines.models.operators import parse_operator_json
 from megtrim.engines.ncnn import parse_param
+from megtrim.engines.sample_caches import SampleCaches
 from megtrim.engines.sample_models import SampleModels
 from megtrim.lab.evidence.bundle import parse_bundle
 from megtrim.lab.evidence.times import expect_of, parse_record
@@ -188,6 +190,10 @@ READERS = (
         "sample model",
         _files(_SAMPLE / "models", "*.sample", 65_536),
         _raw(SampleModels().parse),
+    ),
+    FileReader("algorithm cache", _files(_DATA / "caches", "*.cache"), _raw(MgeCaches().parse)),
+    FileReader(
+        "sample algorithm cache", _files(_SAMPLE / "models", "*.cache"), _raw(SampleCaches().parse)
     ),
     FileReader("ncnn model", (_PARAM,), _raw(parse_param)),
     FileReader("trace", _files(_DATA / "traces", "*.trace"), _raw(parse_trace)),

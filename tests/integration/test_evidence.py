@@ -376,7 +376,7 @@ def test_two_jobs_take_times_as_one_machine_would(make_project: MakeProject) -> 
         taken = measure(it, "--evidence", "times")
         lost = join_times(it, "times/1")
         late = join_times(it, "times/1", "--pending", "late")
-    local = measure(it)
+    local = measure(it, "--scenario", MOBILE)
 
     assert [(each["shard"], each["artifact"]) for each in jobs["device"]["include"]] == [
         ("1/2", "megtrim-times-any-1"),
@@ -387,7 +387,8 @@ def test_two_jobs_take_times_as_one_machine_would(make_project: MakeProject) -> 
     assert sorted(found) == sorted(ROWS)
     assert found == rows(taken)
     assert {row["device"] for row in found.values()} == {"board"}
-    assert stages(joined) == stages(local)
+    assert len(stages(local)) == len(SUBJECTS)
+    assert stages(local).items() <= stages(joined).items()
     assert {row["status"] for row in found.values()} <= {"measured", "inconclusive"}
     checks = {each["subject"] for each in joined["checks"] if each["kind"] == "latency"}
     assert checks == set(ROWS)

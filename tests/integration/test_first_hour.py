@@ -74,11 +74,15 @@ def run(folder: Path, *argv: str) -> None:
     assert done.ok, f"{done.stdout}\n{done.stderr}"
 
 
-def test_one_command_from_a_model_to_a_proof(tmp_path: Path) -> None:
+def test_one_command_from_a_model_to_a_proof(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Without an edit. The screen never stands still, and the next run knows how long it takes.
 
     What it prints at its end is true, and leads to a committed keep set, a budget and an export.
     """
+    # Runs of other tests at the same time would write what they took into the same file.
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path.with_name("state")))
     run(tmp_path, "git", "init", "--quiet")
     for key, value in (("name", "me"), ("email", "me@example.invalid")):
         run(tmp_path, "git", "config", f"user.{key}", value)

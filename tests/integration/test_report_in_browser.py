@@ -21,6 +21,7 @@ from megtrim.core.report.findings import describe_outcome
 from megtrim.core.verdict.join import join
 from megtrim.core.verdict.model import Verdict
 from support.browser import start
+from support.clock import until
 from unit.core.report.golden import COMMENTS, pull_request
 from unit.core.verdict.examples import (
     HOSTILE,
@@ -294,15 +295,25 @@ def test_scenarios_can_be_found_and_opened(browser: Browser) -> None:
     assert opened.text.splitlines()[1] == "m0/s@c"
 
 
+OBSERVE = """
+window.labels = [];
+const note = () => labels.push(arguments[0].textContent);
+new MutationObserver(note).observe(arguments[0], {childList: true});
+"""
+
+
 def test_commands_can_be_copied(browser: Browser) -> None:
-    browser.show("failing")
+    """A button says for a moment that it copied, which a busy machine may look at too late."""
+    run = browser.show("failing")
     buttons = browser.driver.find_elements(By.CSS_SELECTOR, ".copied .copy")
     commands = browser.driver.find_elements(By.CSS_SELECTOR, "pre.command")
 
     assert len(buttons) == len(commands) >= 3
     assert str(buttons[0].get_attribute("aria-label")).startswith("Copy: megtrim verify ")
+    run(OBSERVE, buttons[0])
     buttons[0].click()
-    assert buttons[0].text == "Copied"
+    until(lambda: run("return labels.length") > 0, "a label")
+    assert run("return labels[0]") == "Copied"
 
 
 def test_everything_can_be_reached_by_the_keyboard(browser: Browser) -> None:

@@ -163,6 +163,7 @@ _CONTEXT.set_forkserver_preload(
                 pkgutil.resolve_name(f"megtrim.{room}").__path__, f"megtrim.{room}."
             )
         ),
+        "support.settled",
     ]
 )
 

@@ -2,8 +2,9 @@
 
 import ast
 import re
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cache
 
 import click
 import pytest
@@ -17,10 +18,6 @@ from megtrim.times.outcomes import show_again
 from support.pages import BLOCKS, ROOT, Block, blocks_of, find_refusal
 from unit.core.checks.test_invocation import EVERYTHING
 
-TREES = {
-    str(path.relative_to(ROOT)): ast.parse(path.read_text(encoding="utf-8"))
-    for path in sorted((ROOT / "ci/megtrim").rglob("*.py"))
-}
 COMMENTS = sorted((ROOT / "tests/data").glob("comments*/*.md"))
 GAP = "…"
 _VERBS = "|".join(main.list_commands(click.Context(main)))
@@ -82,44 +79,81 @@ def complete(words: tuple[str, ...]) -> str:
     return error.hint.removeprefix(": ")
 
 
-LITERAL = {(name, found) for name, tree in TREES.items() for found in find_literals(tree)} | {
-    (path.name, found)
-    for path in (ROOT / "ci/megtrim").rglob("*.j2")
-    for found in find_printed(re.sub("</?code>", "`", path.read_text(encoding="utf-8")))
-}
-HINTED = {(name, complete(each)) for name, tree in TREES.items() for each in find_hinted(tree)}
-VERBS = {verb for tree in TREES.values() for verb in find_repeated(tree)}
-REPEATED = {
-    *(EVERYTHING.again(verb) for verb in VERBS - {"probe", "export"}),
-    EVERYTHING.again("export", "trimmed"),
-    *(EVERYTHING.again(stage.verb) for stage in {*Stage} - UNPRINTED),
-    *(
-        replace(EVERYTHING, committed=False, quick=True).again(stage.verb)
-        for stage in {*Stage} - UNPRINTED - {Stage.PERF}
-    ),
-    replace(EVERYTHING, traces=("a", "b"), committed=False).again("stage build"),
-    EVERYTHING.again("probe", "--input", "a=b", "--application", "app", "model", "--", "--cpu"),
-    EVERYTHING.verify("m/s@any"),
-    EVERYTHING.accept(),
-    EVERYTHING.price(),
-    complete(ACCEPT),
-    f"{show_again(EVERYTHING, 'm/s@any', 'nchw44', emulated=True)} --base ../megtrim-base-out",
-}
-COMMENTED = {
-    (path.name, found.partition(", then ")[0])
-    for path in COMMENTS
-    for found in find_printed(path.read_text(encoding="utf-8"))
-}
-PRINTED = sorted({*LITERAL, *HINTED, *COMMENTED, *(("Invocation", each) for each in REPEATED)})
+@dataclass
+class Sources:
+    """What the product's modules print. Their trees take 100 MB, so each is read and dropped."""
+
+    literal: set[tuple[str, str]] = field(default_factory=set)
+    hinted: set[tuple[str, str]] = field(default_factory=set)
+    verbs: set[str] = field(default_factory=set)
+    classes: dict[str, set[str]] = field(default_factory=dict)
+    called: set[tuple[str, str]] = field(default_factory=set)
+
+    def read(self, name: str, tree: ast.Module) -> None:
+        self.literal |= {(name, found) for found in find_literals(tree)}
+        self.hinted |= {(name, complete(each)) for each in find_hinted(tree)}
+        self.verbs |= {*find_repeated(tree)}
+        self.classes |= find_classes(tree)
+        self.called |= {*find_called(tree)}
+
+
+@cache
+def read_sources() -> Sources:
+    sources = Sources()
+    for path in sorted((ROOT / "ci/megtrim").rglob("*.py")):
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        sources.read(str(path.relative_to(ROOT)), tree)
+    return sources
+
+
+def list_templates() -> set[tuple[str, str]]:
+    return {
+        (path.name, found)
+        for path in (ROOT / "ci/megtrim").rglob("*.j2")
+        for found in find_printed(re.sub("</?code>", "`", path.read_text(encoding="utf-8")))
+    }
+
+
+def list_repeated(verbs: set[str]) -> set[str]:
+    return {
+        *(EVERYTHING.again(verb) for verb in verbs - {"probe", "export"}),
+        EVERYTHING.again("export", "trimmed"),
+        *(EVERYTHING.again(stage.verb) for stage in {*Stage} - UNPRINTED),
+        *(
+            replace(EVERYTHING, committed=False, quick=True).again(stage.verb)
+            for stage in {*Stage} - UNPRINTED - {Stage.PERF}
+        ),
+        replace(EVERYTHING, traces=("a", "b"), committed=False).again("stage build"),
+        EVERYTHING.again("probe", "--input", "a=b", "--application", "app", "model", "--", "--cpu"),
+        EVERYTHING.verify("m/s@any"),
+        EVERYTHING.accept(),
+        EVERYTHING.price(),
+        complete(ACCEPT),
+        f"{show_again(EVERYTHING, 'm/s@any', 'nchw44', emulated=True)} --base ../megtrim-base-out",
+    }
+
+
+def list_commented() -> set[tuple[str, str]]:
+    return {
+        (path.name, found.partition(", then ")[0])
+        for path in COMMENTS
+        for found in find_printed(path.read_text(encoding="utf-8"))
+    }
 
 
 def test_printed_commands_are_taken() -> None:
     """One that stands in a sentence has backquotes around it: it ends where it ends."""
+    sources = read_sources()
+    literal = sources.literal | list_templates()
+    commented = list_commented()
+    repeated = {("Invocation", each) for each in list_repeated(sources.verbs)}
     refused = (
         (place, line, find_refusal(line.replace("--sha256 …", "--sha256 DIGEST")))
-        for place, line in PRINTED
+        for place, line in sorted(literal | sources.hinted | commented | repeated)
     )
 
+    counts = (len(literal), len(sources.hinted), len(sources.verbs), len(commented))
+    assert min(counts) > 4
     assert [each for each in refused if each[-1]] == []
 
 
@@ -137,7 +171,6 @@ def test_each_kind_is_found() -> None:
     assert [*find_repeated(tree)] == ["size show"]
     assert "--wings" in find_refusal(complete(("trim", "--wings")))
     assert find_refusal("megtrim perf list shows it") != ""
-    assert min(len(LITERAL), len(HINTED), len(VERBS), len(COMMENTED)) > 4
 
 
 LANES_WITH_A_FOLDER = ("unit", "chain", "devices")
@@ -201,66 +234,73 @@ def test_there_is_something_behind_this_wall() -> None:
     assert set(LANES_WITH_A_FOLDER) < set(LANES)
 
 
-def list_kinds() -> set[str]:
+def find_classes(tree: ast.Module) -> dict[str, set[str]]:
+    """Return the names of each class's bases."""
+    return {
+        node.name: {base.id for base in node.bases if isinstance(base, ast.Name)}
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ClassDef)
+    }
+
+
+def list_kinds(classes: Mapping[str, set[str]]) -> set[str]:
     kinds = {kind.__name__ for kind in MegtrimError.__subclasses__()}
-    classes = [
-        node for tree in TREES.values() for node in ast.walk(tree) if isinstance(node, ast.ClassDef)
-    ]
-    while more := {
-        each.name
-        for each in classes
-        if each.name not in kinds
-        and any(isinstance(base, ast.Name) and base.id in kinds for base in each.bases)
-    }:
+    while more := {name for name, bases in classes.items() if name not in kinds and bases & kinds}:
         kinds |= more
     return kinds
 
 
-KINDS = list_kinds()
-
-
-def find_messages(tree: ast.Module, kinds: set[str]) -> Iterator[str]:
+def find_called(tree: ast.Module) -> Iterator[tuple[str, str]]:
+    """Yield the name of each function that is called, with the texts that it is given."""
     for function in ast.walk(tree):
         if not isinstance(function, ast.FunctionDef):
             continue
+        nodes = [*ast.walk(function)]
         named: dict[str, list[str]] = {}
-        for node in ast.walk(function):
+        for node in nodes:
             if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
                 named.setdefault(node.targets[0].id, []).append(read_text(node.value))
-        for node in ast.walk(function):
-            made = isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
-            if made and node.func.id in kinds:  # type: ignore[attr-defined]
-                for argument in node.args:  # type: ignore[attr-defined]
+        for node in nodes:
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+                for argument in node.args:
                     own = named.get(argument.id, []) if isinstance(argument, ast.Name) else []
-                    yield from (each for each in (read_text(argument), *own) if each != GAP)
+                    for each in (read_text(argument), *own):
+                        if each != GAP:
+                            yield node.func.id, each
 
 
 MESSAGES_PAGE = (ROOT / "docs/reference/find-a-message.md").read_text(encoding="utf-8")
-MESSAGES = sorted(
-    {
-        message
-        for tree in TREES.values()
-        for message in find_messages(tree, KINDS)
-        if len(re.findall(r"[a-z]{2,}", message)) > 1
-    }
-)
-"""Those with words of megtrim's own: others only pass on what a tool said."""
+
+
+@cache
+def list_messages() -> list[str]:
+    """Return those with words of megtrim's own: others only pass on what a tool said."""
+    sources = read_sources()
+    kinds = list_kinds(sources.classes)
+    return sorted(
+        {
+            message
+            for kind, message in sources.called
+            if kind in kinds and len(re.findall(r"[a-z]{2,}", message)) > 1
+        }
+    )
 
 
 def test_every_message_has_a_code() -> None:
-    assert [message for message in MESSAGES if not find_code(message)] == []
+    assert [message for message in list_messages() if not find_code(message)] == []
 
 
 def test_words_are_of_a_message() -> None:
     """Of many: a collector that finds nothing would pass the rest."""
-    assert len(MESSAGES) > 400
+    messages = list_messages()
+    assert len(messages) > 400
     entries = [words for all_words, _ in list_codes().values() for words in all_words]
     patterns = {words: ".*".join(map(re.escape, words.split(GAP))) for words in entries}
 
     assert [
         words
         for words in entries
-        if not any(re.search(patterns[words], message, re.DOTALL) for message in MESSAGES)
+        if not any(re.search(patterns[words], message, re.DOTALL) for message in messages)
     ] == []
     assert len(entries) == len(patterns)
 

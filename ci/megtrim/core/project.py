@@ -18,6 +18,7 @@ from megtrim.core.build_spec import (
 )
 from megtrim.core.config.load import LoadedConfig
 from megtrim.core.config.model import EngineConfig
+from megtrim.core.keep.algo_cache import CacheFormat
 from megtrim.core.keep.marks import RegionMarks
 from megtrim.core.keep.operators import OperatorCode, OperatorNeeds
 from megtrim.core.model_facts import ModelFacts, UnknownFormat
@@ -74,6 +75,8 @@ class Project(Protocol):
     model_format: str = ""
     """The word that the formats of its models begin with."""
     models: ModelReader | None = None
+    caches: CacheFormat | None = None
+    """How its search writes algorithm caches; None: they cannot be joined."""
     operator_code: OperatorCode | None = None
     """None: what an operator of its models costs is not known."""
     built_by: str = ""

@@ -15,6 +15,7 @@ from megtrim.core.build_spec import (
     Toolchain,
     Variant,
 )
+from megtrim.core.keep.algo_cache import CacheFormat
 from megtrim.core.keep.operators import OperatorCode
 from megtrim.core.project import ModelReader, Project
 from megtrim.engines.load_and_run import dialects
@@ -23,6 +24,7 @@ from megtrim.engines.midout.header import CONTRACT
 from megtrim.engines.midout.marks import Midout
 from megtrim.engines.models.operators import OPERATOR_CODE
 from megtrim.engines.options import OWN_OPTIONS, forced_off
+from megtrim.engines.sample_caches import SampleCaches
 from megtrim.engines.sample_models import SampleModels
 from megtrim.engines.source_texts import SourceTexts
 from megtrim.libs.programs.flags import Dialect
@@ -59,6 +61,7 @@ class SampleEngine(Project):
     starter = _STARTER
     model_format = "sample"
     models: ModelReader | None = SampleModels()
+    caches: CacheFormat | None = SampleCaches()
     operator_code: OperatorCode | None = OPERATOR_CODE
     own_options: Mapping[str, str] = OWN_OPTIONS
     kept: tuple[str, ...] = ("sample::fail", "sample::log_line")

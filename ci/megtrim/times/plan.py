@@ -12,7 +12,7 @@ from megtrim.core.chain.graph import (
     VERDICT,
     Stage,
     Task,
-    search_task,
+    cache_task,
     task_name,
     tasks,
     trims_functions,
@@ -97,7 +97,7 @@ def _measure(config: Config, *, since_base: bool) -> Iterator[Task]:
             if since_base:
                 yield _contest(each, f"{SINCE_PREFIX}{name}", (PLAIN, BASE))
         if config.perf.trimming:
-            search = (search_task(each),) if each.searches else ()
+            search = (cache_task(each, config),) if each.searches else ()
             for variant, build in list_trimmed(config):
                 yield _contest(each, f"{TRIMMING_PREFIX}{variant}", (PLAIN, *search, build))
 

@@ -46,6 +46,8 @@ _VERBS = {
 
 SEARCH_SUFFIX = "#search"
 """Suffix of the profile task that records a scenario's algorithm cache."""
+JOINED_SUFFIX = "#joined"
+"""Suffix of the profile task that joins the algorithm caches of a CPU class."""
 
 
 class Task(Value):
@@ -108,6 +110,13 @@ def search_task(scenario: Scenario) -> str:
     return f"{Stage.PROFILE}/{scenario.id}{SEARCH_SUFFIX}"
 
 
+def cache_task(scenario: Scenario, config: Config) -> str:
+    """Return what makes the cache with which a scenario that searches is run."""
+    if config.trim.caches == "joined":
+        return f"{Stage.PROFILE}/{scenario.cpu_class.name}{JOINED_SUFFIX}"
+    return search_task(scenario)
+
+
 def verify_task(scenario: Scenario) -> str:
     return f"{Stage.VERIFY}/{scenario.id}"
 
@@ -120,7 +129,7 @@ def tasks(config: Config, *, committed: bool = False, neighbours: bool = False) 
     region = (REGION,) if trims_functions(config) and not trims_plain_build(config) else ()
     counts: tuple[Task, ...] = ()
     if config.work is not None or config.memory is not None:
-        counts = tuple(_count(scenario) for scenario in every)
+        counts = tuple(_count(scenario, config) for scenario in every)
     wanted = tuple(task.id for task in counts)
     size_needs = (*builds, *region, REDUCED)
     ordered = [Task(stage=Stage.BUILD, name=task_name(build), needs=()) for build in builds]
@@ -187,11 +196,25 @@ def functions_task(scenario: Scenario) -> str:
 
 
 def _traces(config: Config) -> Iterator[Task]:
+    joined = config.trim.caches == "joined"
+    if joined:
+        yield from _join_searches(config)
     for scenario in all_scenarios(config):
-        yield from _searches(scenario)
+        if scenario.searches and not joined:
+            yield _search(scenario)
         if traces_regions(config):
-            needs = (PROFILE, *(task.id for task in _searches(scenario)))
+            needs = (PROFILE, *_cache_needs(scenario, config))
             yield Task(stage=Stage.PROFILE, name=scenario.id, needs=needs, scenario=scenario)
+
+
+def _join_searches(config: Config) -> Iterator[Task]:
+    searching = [scenario for scenario in all_scenarios(config) if scenario.searches]
+    yield from (_search(scenario) for scenario in searching)
+    by_task: dict[str, list[str]] = {}
+    for scenario in searching:
+        by_task.setdefault(cache_task(scenario, config), []).append(search_task(scenario))
+    for task, needs in by_task.items():
+        yield Task(stage=Stage.PROFILE, name=task_name(task), needs=tuple(needs))
 
 
 def _regions(config: Config, *, committed: bool) -> Iterator[Task]:
@@ -209,7 +232,7 @@ def _functions(config: Config, *, committed: bool) -> Iterator[Task]:
     header = () if trims_plain_build(config) else (HEADER,)
     yield Task(stage=Stage.FUNCTIONS, name="linked", needs=(base, *header))
     for each in every:
-        needs = (LINKED, *(task.id for task in _searches(each)))
+        needs = (LINKED, *_cache_needs(each, config))
         yield Task(stage=Stage.FUNCTIONS, name=each.id, needs=needs, scenario=each)
     ran = tuple(functions_task(each) for each in every)
     if keeps_tests(config) and not committed:
@@ -243,10 +266,13 @@ def with_dependencies(ids: Iterable[str], all_tasks: tuple[Task, ...]) -> tuple[
     return tuple(task for task in all_tasks if task.id in wanted)
 
 
-def _searches(scenario: Scenario) -> Iterator[Task]:
-    if scenario.searches:
-        name = scenario.id + SEARCH_SUFFIX
-        yield Task(stage=Stage.PROFILE, name=name, needs=(PLAIN,), scenario=scenario)
+def _search(scenario: Scenario) -> Task:
+    name = task_name(search_task(scenario))
+    return Task(stage=Stage.PROFILE, name=name, needs=(PLAIN,), scenario=scenario)
+
+
+def _cache_needs(scenario: Scenario, config: Config) -> tuple[str, ...]:
+    return (cache_task(scenario, config),) if scenario.searches else ()
 
 
 def _deferral(config: Config) -> Task:
@@ -261,12 +287,11 @@ def _neighbours(scenario: Scenario, config: Config) -> Task:
     return Task(stage=Stage.NEIGHBOURS, name=scenario.id, needs=needs, scenario=scenario)
 
 
-def _count(scenario: Scenario) -> Task:
-    needs = (PLAIN, *(task.id for task in _searches(scenario)), REDUCED)
+def _count(scenario: Scenario, config: Config) -> Task:
+    needs = (PLAIN, *_cache_needs(scenario, config), REDUCED)
     return Task(stage=Stage.COUNT, name=scenario.id, needs=needs, scenario=scenario)
 
 
 def _verify(scenario: Scenario, config: Config) -> Task:
-    search = (search_task(scenario),) if scenario.searches else ()
-    needs = (PLAIN, *search, keep_task(config), REDUCED)
+    needs = (PLAIN, *_cache_needs(scenario, config), keep_task(config), REDUCED)
     return Task(stage=Stage.VERIFY, name=scenario.id, needs=needs, scenario=scenario)

@@ -176,8 +176,8 @@ _SUGGESTIONS: Mapping[ScenarioKind, str] = {
     "record its algo_cache, or name the functions in trim.keep",
     CheckKind.PARITY: "compare the same scenario on plain and profile; "
     "verify.tolerance allows a difference that you accept",
-    CheckKind.ENGINE: "nothing is missing from the keep set, so trimming is not at fault: "
-    "look at the program's message and at its input",
+    CheckKind.ENGINE: "nothing is missing from the keep set: look at the program's message and at "
+    "its input",
     CheckKind.TRACE: "the run to be traced failed: fix the error in its log, and trim again",
     CheckKind.DEVICE: LOOK_AT_DEVICE,
     CheckKind.COVERAGE: "bring a device of its class back, and verify it there",

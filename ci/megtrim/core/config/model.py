@@ -165,19 +165,20 @@ class TrimConfig(ConfigSection):
     level: Literal["operator", "region", "function", "deferred", "blocks"] = "region"
     """operator: operators and data types that no model has are left out, and all kernels of the
     others stay; nothing is run before the build. region: kernels that no scenario runs are not
-    compiled. function: functions that no scenario
-    ran are left out at link time as well, which makes the program much smaller, but also more
-    brittle. deferred: these functions move into a second file, from which the program loads them
-    when it needs them; this is the default for kinds cmake, ncnn and link. blocks: the blocks that
-    did not run, of functions that ran, move there as well; for kinds cmake, ncnn and link, with
-    clang-linux-arm64 and clang 22."""
+    compiled. function: functions that no scenario ran are left out at link time as well, which
+    makes the program much smaller, but also more brittle. deferred: these functions move into a
+    second file, from which the program loads them when it needs them; this is the default for kinds
+    cmake, ncnn and link. blocks: so do parts of functions that ran; for these kinds, by clang 22."""
     operators: Literal["listed", "all"] = "listed"
     """listed: operators and data types that no model has are left out. all: they stay, and only
     what was traced decides, as in a header that is made of traces alone."""
+    caches: Literal["each", "joined"] = "each"
+    """each: a scenario with fast_run has an algorithm cache of its own. joined: what the searches
+    of a CPU class found is joined into one cache, with which all its scenarios that search are
+    traced, verified and released, as an application with several models needs it."""
     base: Literal["reduced", "plain"] = "reduced"
-    """The build that the levels function, deferred and blocks start from. With plain, there is no
-    profile build, and regions are not trimmed; this is the default for kinds cmake, ncnn and
-    link."""
+    """The build that trimming functions starts from. With plain, there is no profile build, and
+    regions are not trimmed; this is the default for kinds cmake, ncnn and link."""
     keep: tuple[Pattern, ...] = ()
     """Functions to keep in any case: shell patterns for names, or folders such as src/log/."""
     exports: tuple[Export, ...] = Field(default=(), min_length=1)

@@ -25,6 +25,7 @@ from megtrim.core.config.model import (
 )
 from megtrim.core.config.problems import KeyPath, Problem, closest, listing, show
 from megtrim.core.config.run_checks import (
+    check_caches,
     check_commands,
     check_project,
     check_scenarios,
@@ -68,6 +69,7 @@ def find_problems(config: Config, document: Document) -> Iterator[Problem]:
     checks = (
         _check_names,
         check_scenarios,
+        check_caches,
         check_commands,
         check_project,
         check_tests,

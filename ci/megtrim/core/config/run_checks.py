@@ -68,6 +68,20 @@ def check_scenarios(config: Config, document: Document) -> Mistakes:
             yield from _check_command(path, scenario)
 
 
+def check_caches(config: Config, _document: Document) -> Mistakes:
+    """A recorded cache would be a second one, and what it was traced with would not be joined."""
+    if config.trim.caches == "each":
+        return
+    if config.engine.is_project:
+        found = f"joined with kind: {config.engine.kind}, whose scenarios do not search"
+        yield Mistake(("trim", "caches"), found, "no such key")
+    for path, scenario in list_scenarios(config):
+        if scenario.algo_cache is not None:
+            found = "a recorded cache next to trim.caches: joined"
+            expected = "fast_run: true alone, or this file in all scenarios and no key trim.caches"
+            yield Mistake((*path, "algo_cache"), found, expected)
+
+
 def _check_classes(
     document: Document, path: KeyPath, named: Sequence[str], known: Sequence[str]
 ) -> Mistakes:

@@ -9,6 +9,7 @@ from megtrim.core.chain.graph import (
     REDUCED,
     Stage,
     Task,
+    cache_task,
     functions_task,
     search_task,
     trace_task,
@@ -124,7 +125,14 @@ def scenario_result(
 def _report_unverified(
     each: Scenario, session: Session, regions: int, proof: LastProof | None
 ) -> ScenarioResult:
-    before = (search_task(each), trace_task(each), functions_task(each), verify_task(each))
+    cache = cache_task(each, session.config)
+    before = (
+        search_task(each),
+        cache,
+        trace_task(each),
+        functions_task(each),
+        verify_task(each),
+    )
     failed = session.results.failed
     failure = next((failed[task] for task in before if task in failed), None)
     device = session.services.devices.get(each.cpu_class.name)

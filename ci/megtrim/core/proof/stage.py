@@ -9,7 +9,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from megtrim.core.chain.filenames import CACHE_FILE, KEEP_SET_FILE
+from megtrim.core.chain.filenames import KEEP_SET_FILE
 from megtrim.core.chain.graph import (
     DEFERRAL,
     PLAIN,
@@ -19,7 +19,6 @@ from megtrim.core.chain.graph import (
     Task,
     defers_functions,
     keep_task,
-    search_task,
     trims_functions,
 )
 from megtrim.core.chain.result_store import StageFolder, code_digest
@@ -41,6 +40,7 @@ from megtrim.core.proof.verification import TrapBeforeFailure, VerificationCase,
 from megtrim.core.trim.builds import applications
 from megtrim.core.trim.runs.execution import RunResult
 from megtrim.core.trim.runs.scenario_runs import (
+    cache_inputs,
     cache_of,
     expect_as_traced,
     make_run_spec,
@@ -71,8 +71,7 @@ def result_type(task: Task) -> type[VerifyResult | DeferralResult | SuiteResult]
 
 def named_inputs(scenario: Scenario, session: Session) -> dict[str, str]:
     named = scenario_inputs(scenario, session)
-    if scenario.searches:
-        named["algorithm cache"] = session.done[search_task(scenario)].files[CACHE_FILE]
+    named |= cache_inputs(scenario, session)
     return named | {
         **applications.digests(scenario, session, PLAIN, "plain"),
         **applications.digests(scenario, session, REDUCED, "reduced"),

@@ -35,6 +35,10 @@ from megtrim.libs.util.limits import read_text
 from megtrim.libs.util.value import Value
 from megtrim.libs.util.wording import count
 
+UNLISTED_OPERATOR = (
+    "; it may lack an operator that the engine itself puts into the graph, which no model lists: "
+    "with `trim.operators: all` it would run"
+)
 UNNAMED = "in which function is not known: a short one that was left out may hold no name"
 _HOW_TO_NAME = "to verify it where the engine can be built names it"
 _NOT_LISTED = "the keep set does not list it"
@@ -197,6 +201,8 @@ def explain(
         )
         return Diagnosis(status=ScenarioStatus.TRAP, text=text, log=reduced.stderr)
     text = f"{how}; the profile build runs it, and nothing is missing from the keep set"
+    if keep.regions() and keep.operators is not None:
+        text += UNLISTED_OPERATOR
     return Diagnosis(status=ScenarioStatus.ENGINE_ERROR, text=text, log=reduced.stderr)
 
 

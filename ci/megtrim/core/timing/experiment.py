@@ -77,6 +77,9 @@ class ExperimentNeeds(Value):
     architectures: tuple[str, ...] = ()
     cpu_features: tuple[str, ...] = ()
     data_types: tuple[DataType, ...] = ()
+    elsewhere: str = ""
+    """What only another program can prepare; then it is never measured."""
+    why_elsewhere: str = ""
 
 
 class Effects(Value):

@@ -16,6 +16,21 @@ class SearchResult(StageResult):
     time_s: float
 
 
+class JoinResult(StageResult):
+    caches: int
+    answers: int
+    clashes: tuple[str, ...]
+    """What several searches answered differently, and whose answer is kept."""
+
+    def describe(self) -> str:
+        """Empty if all agree."""
+        if not self.clashes:
+            return ""
+        first, *others = self.clashes
+        more = f"; {len(others):,} more in its run.log" if others else ""
+        return f"searches found different algorithms for {first}{more}"
+
+
 class TraceResult(StageResult):
     regions: int
     trace_sha256: str

@@ -11,6 +11,7 @@ from megtrim.core.chain.graph import (
     DEFERRAL,
     FUNCTIONS,
     HEADER,
+    JOINED_SUFFIX,
     LINKED,
     PLAIN,
     PROFILE,
@@ -60,6 +61,7 @@ from megtrim.core.trim.keepset_usage import (
 from megtrim.core.trim.results import (
     FunctionsKeepSetResult,
     HeaderResult,
+    JoinResult,
     ReduceResult,
     UnfoldedLinksResult,
 )
@@ -412,6 +414,9 @@ def _warnings(session: Session) -> tuple[str, ...]:
         warnings.append(f"the source differs from its commit in {files}")
     if header:
         warnings += header.result_as(HeaderResult).warnings
+    for id_, folder in session.done.items():
+        if id_.endswith(JOINED_SUFFIX):
+            warnings += filter(None, [folder.result_as(JoinResult).describe()])
     if config.trim.level == BLOCKS and REDUCED in session.done:
         warnings += warn_of_blocks(session.done[REDUCED].result_as(ReduceResult).functions)
     warnings += list_retrained(session)

@@ -21,10 +21,12 @@ from megtrim.core.build_spec import (
     Toolchain,
     Variant,
 )
+from megtrim.core.keep.algo_cache import CacheFormat
 from megtrim.core.keep.operators import OperatorCode
 from megtrim.core.project import ModelReader, Project
 from megtrim.engines.load_and_run.program import LoadAndRun
 from megtrim.engines.megengine import generations
+from megtrim.engines.megengine.algo_cache import MgeCaches
 from megtrim.engines.megengine.generations import (
     MODES_FILE,
     MODES_TAG,
@@ -32,6 +34,7 @@ from megtrim.engines.megengine.generations import (
     generation_of,
     quirk_options,
 )
+from megtrim.engines.megengine.graph_passes import INSERTED
 from megtrim.engines.megengine.models.reader import MgeModels
 from megtrim.engines.midout.header import CONTRACT
 from megtrim.engines.midout.marks import Midout
@@ -234,6 +237,7 @@ class MegEngine(Project):
     clone = "git clone https://github.com/MegEngine/MegEngine"
     model_format = "mge"
     models: ModelReader | None = MgeModels()
+    caches: CacheFormat | None = MgeCaches()
     operator_code: OperatorCode | None = OPERATOR_CODE
     own_options: Mapping[str, str] = OWN_OPTIONS
     kept: tuple[str, ...] = _KEPT
@@ -249,7 +253,10 @@ class MegEngine(Project):
         self._refuse_missing_submodules()
         self._sources = SourceTexts(self.checkout)
         self.marks = Midout(
-            modes=self.elemwise_modes, scopes=lambda: self._sources.scopes, texts=self.texts
+            modes=self.elemwise_modes,
+            scopes=lambda: self._sources.scopes,
+            texts=self.texts,
+            inserted=INSERTED,
         )
         self._refuse_what_cannot_be_trimmed()
 

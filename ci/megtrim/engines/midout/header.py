@@ -7,13 +7,12 @@ only for files that declare a changed tag.
 """
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from importlib.resources import files as package_files
 from itertools import groupby
 
 from megtrim.core.keep.keepset import KeepSet
-from megtrim.core.keep.operators import OperatorNeeds
 from megtrim.core.keep.region import Region
 from megtrim.libs.elf.type_names import is_identifier
 from megtrim.libs.util.errors import InputError
@@ -73,6 +72,11 @@ _TITLE = "// Written by megtrim from the keep set: do not edit.\n"
 _ONCE = "#pragma once\n"
 _EVERY_REGION = "// All regions are kept, so the engine's own midout.h is read.\n"
 """Compiler caches and Ninja see this text change; neither notices that a header was added."""
+
+
+Inserted = Mapping[Region, tuple[str, ...]]
+"""Regions that put operators into a graph, each with the classes that it may insert."""
+NOTHING_INSERTED: Inserted = {}
 
 
 class Layout(StrEnum):
@@ -155,17 +159,20 @@ def render(
     elemwise_modes: Sequence[tuple[str, int]],
     scopes: Scopes = Scopes(),  # noqa: B008 - a frozen value
     crash_ids: bool = False,
+    inserted: Inserted = NOTHING_INSERTED,
 ) -> HeaderFiles:
     """``elemwise_modes`` are all modes of the engine, name and value.
 
     ``scopes`` have files of their own in the scoped layout, even if nothing of them is kept, so
     that sources can include them. ``crash_ids``: each region that is left out has a trap of its
     own, which the scoped layout alone can do. Without scenarios all regions are kept, without
-    operators all operators: what is not known is not trimmed.
+    operators all operators: what is not known is not trimmed. What a kept region of ``inserted``
+    may put into a graph is kept as well, although no model lists it.
     Raises InputError for a mode that the engine does not have.
     """
     own = scopes if layout is Layout.SCOPED else Scopes()
-    macros = {name: "".join(lines) for name, lines in _macros(keep, elemwise_modes).items()}
+    facts = _macros(keep, elemwise_modes, inserted)
+    macros = {name: "".join(lines) for name, lines in facts.items()}
     forced = "".join(text for name, text in macros.items() if name not in own.macros)
     regions = tuple(keep.regions())
     if not regions:
@@ -179,7 +186,9 @@ def render(
     return HeaderFiles(files=((FORCED, _TITLE + forced), *scoped, *own_macros))
 
 
-def _macros(keep: KeepSet, every_mode: Sequence[tuple[str, int]]) -> dict[str, list[str]]:
+def _macros(
+    keep: KeepSet, every_mode: Sequence[tuple[str, int]], inserted: Inserted
+) -> dict[str, list[str]]:
     macros = {GENERATION: [f"#define {GENERATION} {keep.generation}\n"]}
     needs = keep.operators
     if needs is not None and "Float16" not in dict(needs.dtypes):
@@ -190,7 +199,8 @@ def _macros(keep: KeepSet, every_mode: Sequence[tuple[str, int]]) -> dict[str, l
     if used is not None:
         macros[ELEMWISE_MODES] = list(_modes(every_mode, used))
     if needs is not None:
-        macros[OPERATORS] = [_define(_operators(needs))]
+        kept = {name for name, _ in needs.operators} | _find_inserted(keep, inserted)
+        macros[OPERATORS] = [_define(_operators(sorted(kept)))]
         if needs.checked_hashes:
             hashes = ",".join(f"{number}ULL" for number in needs.checked_hashes)
             macros[GRAPH_HASHES] = [f"#define {GRAPH_HASHES} {hashes}\n"]
@@ -265,9 +275,13 @@ def _traced_modes(
     return frozenset(used) or None
 
 
-def _operators(needs: OperatorNeeds) -> list[str]:
+def _find_inserted(keep: KeepSet, inserted: Inserted) -> set[str]:
+    regions = set(keep.regions()) or inserted.keys()
+    return {name for region in inserted if region in regions for name in inserted[region]}
+
+
+def _operators(names: Sequence[str]) -> list[str]:
     """The engine expands the macro inside ``mgb::serialization``; operators are in ``mgb::opr``."""
-    names = [name for name, _ in needs.operators]
     return [
         f"{OPERATORS} }}",
         "namespace opr {",

@@ -6,7 +6,13 @@ from collections.abc import Callable, Iterable
 from megtrim.core.keep.keepset import KeepSet
 from megtrim.core.keep.region import Region
 from megtrim.core.keep.trace import Trace
-from megtrim.engines.midout.header import Layout, Scopes, render
+from megtrim.engines.midout.header import (
+    NOTHING_INSERTED,
+    Inserted,
+    Layout,
+    Scopes,
+    render,
+)
 from megtrim.engines.midout.names import NameTable
 from megtrim.engines.midout.spelling import find_trap
 from megtrim.engines.midout.trace import (
@@ -52,16 +58,19 @@ class Midout:
         modes: Callable[[], tuple[tuple[str, int], ...]],
         scopes: Callable[[], Scopes],
         texts: Callable[[], Iterable[tuple[str, str]]],
+        inserted: Inserted = NOTHING_INSERTED,
     ) -> None:
         """Each reads the engine's tree when it is asked.
 
         ``modes``: name and value of all elementwise modes, for the header must name each one;
         ``scopes``: the parts of a keep set that can have files of their own, by the sources;
         ``texts``: relative path and text of the sources that may mark regions.
+        ``inserted``: the operators that regions put into a graph.
         """
         self._modes = modes
         self._scopes = scopes
         self._texts = texts
+        self._inserted = inserted
 
     def find_held(self, program: bytes, *, name: str) -> tuple[Region, ...]:
         regions = regions_in_binary(program)
@@ -86,6 +95,7 @@ class Midout:
             elemwise_modes=self._modes(),
             scopes=self._scopes_in(layout),
             crash_ids=crash_ids,
+            inserted=self._inserted,
         )
         return dict(rendered.files)
 

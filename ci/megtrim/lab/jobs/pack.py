@@ -19,8 +19,8 @@ from megtrim.core.chain.graph import (
     REGION,
     Stage,
     Task,
+    cache_task,
     keep_task,
-    search_task,
     trims_functions,
     trims_plain_build,
 )
@@ -127,6 +127,8 @@ def select(session: Session, purpose: JobPurpose, proofs: EvidenceSet) -> Select
         return Selection(asked=(), proven=())
     every = tuple(all_scenarios(session.config))
     if purpose is JobPurpose.TRACE:
+        if any(each.searches for each in every):
+            profile.expect_own_caches(session.request.loaded)
         bound = ((each, binding(profile.named_inputs(each, session))) for each in every)
         return Selection(asked=tuple(bound), proven=())
     if purpose is JobPurpose.RECORD:
@@ -138,7 +140,7 @@ def select(session: Session, purpose: JobPurpose, proofs: EvidenceSet) -> Select
     asked: list[tuple[Scenario, str]] = []
     proven: list[tuple[Scenario, str]] = []
     for each in every:
-        ready = not each.searches or search_task(each) in session.done
+        ready = not each.searches or cache_task(each, session.config) in session.done
         if each.cpu_class.name not in runners or not ready:
             continue
         bound_to = binding(verify.named_inputs(each, session))
@@ -193,7 +195,7 @@ def _describe_contest(task: Task, session: Session) -> BundleContest:
 def _bind_linked_scenarios(session: Session) -> Iterator[tuple[Scenario, str]]:
     """Raises InputError for one that runs with an algorithm cache that does not exist yet."""
     for each in all_scenarios(session.config):
-        if each.searches and search_task(each) not in session.done:
+        if each.searches and cache_task(each, session.config) not in session.done:
             loaded = session.request.loaded
             where = loaded.where(*each.path, "fast_run")
             msg = f"{where}: {each.id} searches for algorithms, which is done where it is traced"
@@ -349,7 +351,7 @@ def _scenario(
     settings = scenario.settings
     loaded = session.request.loaded
     searches = purpose is JobPurpose.TRACE and scenario.searches
-    known = not scenario.searches or search_task(scenario) in session.done
+    known = not scenario.searches or cache_task(scenario, session.config) in session.done
     cache = cache_of(scenario, session) if known and not searches else None
     inputs = tuple(
         BundleInput(name=name, file=put(session.request.path(path)), suffix=path.suffix)

@@ -11,8 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from megtrim.core.build_spec import REST_SUFFIX, Variant
-from megtrim.core.chain.filenames import CACHE_FILE
-from megtrim.core.chain.graph import BASE, BASE_REDUCED, PLAIN, REDUCED, Task, search_task
+from megtrim.core.chain.graph import BASE, BASE_REDUCED, PLAIN, REDUCED, Task
 from megtrim.core.chain.result_store import StageFolder, content_of
 from megtrim.core.chain.session import Session, binary, scenario_inputs
 from megtrim.core.config.scenarios import Scenario
@@ -35,7 +34,12 @@ from megtrim.core.size.use import VARIES
 from megtrim.core.trim.builds import applications
 from megtrim.core.trim.builds.links import locate_named
 from megtrim.core.trim.runs.execution import RunSpec, run_on
-from megtrim.core.trim.runs.scenario_runs import cache_of, make_run_spec, scenario_of
+from megtrim.core.trim.runs.scenario_runs import (
+    cache_inputs,
+    cache_of,
+    make_run_spec,
+    scenario_of,
+)
 from megtrim.libs.elf.layout import segments
 from megtrim.libs.elf.needed_libraries import read_own_name
 from megtrim.libs.elf.symbol_table import FunctionTable, read_linked, read_table
@@ -150,8 +154,7 @@ def _describe(scenario: Scenario, session: Session) -> dict[str, str]:
     named = scenario_inputs(scenario, session)
     if device.kind == Local.kind:  # natively, another CPU may choose other kernels
         named[f"{DEVICE_LABEL}model"] = device.facts().get("CPU model", "")
-    if scenario.searches:
-        named["algorithm cache"] = session.done[search_task(scenario)].files[CACHE_FILE]
+    named |= cache_inputs(scenario, session)
     return named
 
 

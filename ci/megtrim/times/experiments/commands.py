@@ -188,6 +188,8 @@ def why_not(experiment: Experiment, situation: Situation) -> str | None:
     missing = find_missing(experiment, backend, situation.dialect)
     if missing is not None:
         return describe_unknown(missing)
+    if needs.elsewhere:
+        return f"needs {needs.elsewhere}: {needs.why_elsewhere}"
     if backend is Backend.CUDA and not situation.has_gpu:
         return NO_GPU
     machine = situation.architecture
@@ -236,6 +238,8 @@ def describe_needs(experiment: Experiment) -> tuple[str, ...]:
         found.append(f"a CPU with {' and '.join(needs.cpu_features)}")
     if needs.data_types:
         found.append(f"a model of {join_any(needs.data_types)}")
+    if needs.elsewhere:
+        found.append(needs.elsewhere)
     return tuple(found)
 
 

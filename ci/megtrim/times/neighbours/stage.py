@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from megtrim.core.chain.filenames import CACHE_FILE, KEEP_SET_FILE
+from megtrim.core.chain.filenames import KEEP_SET_FILE
 from megtrim.core.chain.graph import (
     PLAIN,
     PROFILE,
@@ -22,7 +22,6 @@ from megtrim.core.chain.graph import (
     Task,
     defers_functions,
     keep_task,
-    search_task,
     trims_functions,
     trims_plain_build,
 )
@@ -48,7 +47,7 @@ from megtrim.core.proof.trap_diagnosis import (
 from megtrim.core.proof.verification import choose_judge, compare_outputs
 from megtrim.core.trim.builds import applications
 from megtrim.core.trim.runs.execution import RunResult, RunSpec, run_on
-from megtrim.core.trim.runs.scenario_runs import scenario_of
+from megtrim.core.trim.runs.scenario_runs import cache_inputs, scenario_of
 from megtrim.libs.programs.arrays import largest_value
 from megtrim.libs.programs.exit_status import ProgramRun, RunOutcome, ending
 from megtrim.libs.programs.parity import Tolerance
@@ -84,8 +83,7 @@ def work(task: Task, session: Session, folder: Path) -> NeighboursResult:
 
 def _run_inputs(scenario: Scenario, session: Session) -> dict[str, str]:
     named_ = scenario_inputs(scenario, session)
-    if scenario.searches:
-        named_["algorithm cache"] = session.done[search_task(scenario)].files[CACHE_FILE]
+    named_ |= cache_inputs(scenario, session)
     for label, task in (("plain", PLAIN), *_levels(session.request)):
         named_ |= applications.digests(scenario, session, task, label)
     return named_ | {

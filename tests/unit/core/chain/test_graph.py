@@ -22,6 +22,11 @@ FUNCTION = config(model("a"), trim={"level": "function"})
 DEFERRED = config(model("a"), trim={"level": "deferred", "base": "plain"})
 OPERATOR = config({"name": "a", "file": "a.mge"}, trim={"level": "operator"})
 SEARCHING = config(model("a", {"name": "y", "fast_run": True}), trim={"level": "operator"})
+TWO_SEARCHES = (
+    model("a", {"name": "y", "fast_run": True}),
+    model("b", {"name": "y", "fast_run": True}),
+)
+JOINED = config(*TWO_SEARCHES, model("c"), trim={"caches": "joined"})
 FUNCTION_ALONE = config(model("a"), trim={"level": "function", "base": "plain"})
 BUILDS = ("build/plain", "build/profile")
 VERIFIED = ("build/plain", "header/keepset", "reduce/reduced")
@@ -161,6 +166,33 @@ def test_everything_stands_behind_what_it_depends_on() -> None:
 
     stages = [task.stage for task in every]
     assert stages == sorted(stages, key=list(Stage).index)
+
+
+def test_joined_caches_are_what_all_that_search_run_with() -> None:
+    """All searches come before the first run with what they found; what does not search waits for
+    none of them.
+    """
+    found = by_id(tasks(JOINED))
+    searches = ("profile/a/y@any#search", "profile/b/y@any#search")
+
+    assert found["profile/any#joined"].needs == searches
+    for name in ("a/y@any", "b/y@any"):
+        assert found[f"profile/{name}"].needs == ("build/profile", "profile/any#joined")
+        assert found[f"verify/{name}"].needs == ("build/plain", "profile/any#joined", *VERIFIED[1:])
+    assert found["profile/c/s@any"].needs == ("build/profile",)
+    assert found["verify/c/s@any"].needs == VERIFIED
+
+
+def test_a_cpu_class_has_a_joined_cache_of_its_own() -> None:
+    two = config(
+        *TWO_SEARCHES,
+        classes=[{"name": "v8"}, {"name": "v82"}],
+        trim={"caches": "joined", "level": "function", "base": "plain"},
+    )
+    found = by_id(tasks(two))
+
+    assert found["profile/v8#joined"].needs == ("profile/a/y@v8#search", "profile/b/y@v8#search")
+    assert found["functions/a/y@v82"].needs == ("functions/linked", "profile/v82#joined")
 
 
 @pytest.mark.parametrize(

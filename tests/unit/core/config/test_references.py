@@ -19,6 +19,21 @@ def refused(folder: Path, text: str) -> list[str]:
     return [str(each).removeprefix(f"{folder}/megtrim.yaml:") for each in caught.value.problems]
 
 
+def test_what_is_joined_is_searched_for(tmp_path: Path) -> None:
+    """A recorded cache would be a second one next to the joined one."""
+    recorded = scenario("fast_run: true, algo_cache: m.mge, args: ['{model}', '{algo_cache}']")
+    project = "engine: {kind: cmake, source: ., target: t}\nscenarios: [{name: s, args: [a]}]\n"
+    joined = "trim: {caches: joined}\n"
+
+    (found,) = refused(tmp_path, recorded + joined)
+    assert (
+        "algo_cache: found a recorded cache next to trim.caches: joined, expected fast_r" in found
+    )
+    found = refused(tmp_path, f"version: 1\n{project}{joined}")[0]
+    assert "trim.caches: found joined with kind: cmake, whose scenarios do not search" in found
+    load(tmp_path, f"{SMALL}{joined}")
+
+
 def scenario(keys: str) -> str:
     """Return a configuration whose only scenario, of an application, has these keys."""
     models = f"models: [{{name: m, file: m.mge, scenarios: [{{name: s, {keys}}}]}}]\n"

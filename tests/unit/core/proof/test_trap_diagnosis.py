@@ -9,7 +9,9 @@ from megtrim.core.chain.result_store import StageFolder
 from megtrim.core.chain.session import Session
 from megtrim.core.checks.statuses import ScenarioStatus
 from megtrim.core.keep.keepset import KeepSet
+from megtrim.core.keep.operators import OperatorNeeds
 from megtrim.core.proof.trap_diagnosis import (
+    UNLISTED_OPERATOR,
     UNNAMED,
     Diagnosis,
     ProfileProgram,
@@ -100,6 +102,20 @@ def test_a_reduced_build_that_alone_fails_is_an_engine_error() -> None:
         text="it crashed (exit status 139); "
         "the profile build runs it, and nothing is missing from the keep set",
         log="reduced log",
+    )
+
+
+def test_a_crash_with_every_region_may_be_for_an_operator_that_the_engine_inserts() -> None:
+    """An option rewrites the graph: neither a model nor a trace names what that puts into it."""
+    none = OperatorNeeds(hashes=(), dtypes=(), operators=(), elemwise_modes=())
+    keep = replace(keep_set(1), operators=none)
+
+    found = explain_by(run(139), evidence(trace=trace(1)), keep)
+
+    assert found.status is ScenarioStatus.ENGINE_ERROR
+    assert found.text == (
+        "it crashed (exit status 139); the profile build runs it, and nothing is missing from the "
+        f"keep set{UNLISTED_OPERATOR}"
     )
 
 

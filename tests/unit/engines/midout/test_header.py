@@ -74,6 +74,37 @@ def test_all_that_a_header_says(layout: Layout) -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("regions", "operators"),
+    [
+        (("other<1>",), ("Elemwise", "MatrixMul")),
+        (("pad<1>",), ("Concat", "Elemwise", "MatrixMul")),
+        (("pad<1>", "cut<1>"), ("Concat", "Elemwise", "MatrixMul", "Subtensor")),
+        ((), ("Concat", "Elemwise", "MatrixMul", "Subtensor")),
+    ],
+)
+@pytest.mark.parametrize("layout", Layout)
+def test_what_a_kept_region_inserts_is_registered(
+    layout: Layout, regions: tuple[str, ...], operators: tuple[str, ...]
+) -> None:
+    """All regions are kept where no scenario names any; a model may list the operator, too."""
+    inserted = {
+        Region.parse("pad<1>"): ("Concat", "Elemwise"),
+        Region.parse("cut<1>"): ("Subtensor",),
+    }
+    kept = keep(*regions, generation=20190219, operators=needs())
+    rendered = render(kept, layout=layout, elemwise_modes=MODES, inserted=inserted)
+
+    assert enabled(*dict(rendered.files).values()).operators == operators
+
+
+def test_without_operators_nothing_is_registered_by_name() -> None:
+    inserted = {Region.parse("pad<1>"): ("Concat",)}
+    rendered = render(keep("pad<1>"), layout=Layout.SCOPED, elemwise_modes=MODES, inserted=inserted)
+
+    assert not any(OPERATORS in text for _, text in rendered.files)
+
+
 def test_a_scoped_header_has_macros_in_one_file_and_regions_in_the_other() -> None:
     files = texts(keep("a<1>", "b<>", operators=needs()))
 

@@ -150,19 +150,22 @@ LARGE = 16 * 1024 * 1024
             f"net.json:1: unknown data type 'Float23', known are {', '.join(KNOWN_DTYPES)}",
         ),
         (b"{\n\xff", "net.json:2: found the byte 0xff, which is not UTF-8"),
-        # Nothing is decoded before its size is known.
-        (b" " * (LARGE + 1), f"net.json: found {LARGE + 1:,} bytes, expected at most {LARGE:,}"),
         ("[" + ",".join([text_of()] * 4097) + "]", "net.json:1: more than 4096 objects"),
     ],
-    ids=range(21),
+    ids=range(20),
 )
 def test_other_shapes_are_refused(text: str | bytes, message: str) -> None:
     assert refused(text).startswith(message)
 
 
+def test_nothing_is_decoded_before_its_size_is_known() -> None:
+    message = refused(b" " * (LARGE + 1))
+    assert message == f"net.json: found {LARGE + 1:,} bytes, expected at most {LARGE:,}"
+
+
 def test_limits_themselves_still_pass() -> None:
     many = ",".join([text_of()] * 4096)
-    large = text_of().encode().ljust(16 * 1024 * 1024)
+    large = text_of().encode().ljust(LARGE)
 
     assert len(parse_operator_json(f"[{many}]".encode(), source="net.json")) == 4096
     assert len(parse_operator_json(large, source="net.json")) == 1

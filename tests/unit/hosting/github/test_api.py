@@ -300,11 +300,19 @@ def test_all_pauses_of_a_call_are_bounded(
             "422 (Validation Failed; A pull request; odd)",
             "",
         ),
-        # The words of a refusal are bounded, too.
-        (said({"message": "x" * (LARGEST_ANSWER_BYTES + 1)}, 409), Refused, "409", ""),
     ],
 )
 def test_a_refusal_says_what_to_do(
+    httpserver: HTTPServer, answer: Response, kind: type[Refused], words: str, hint: str
+) -> None:
+    refuse(httpserver, answer, kind, words, hint)
+
+
+def test_the_words_of_a_refusal_are_bounded(httpserver: HTTPServer) -> None:
+    refuse(httpserver, said({"message": "x" * (LARGEST_ANSWER_BYTES + 1)}, 409), Refused, "409", "")
+
+
+def refuse(
     httpserver: HTTPServer, answer: Response, kind: type[Refused], words: str, hint: str
 ) -> None:
     seen = serve(httpserver, answer)

@@ -224,6 +224,7 @@ NO_RECORD = replace(LITE, switches=LITE.switches - {"record_comp_seq"})
         ("nchw44-dot", PHONE, None),
         ("nchw44-dot", replace(PHONE, cpu_features=frozenset()), "needs a CPU with dotprod"),
         ("nchw4", X86, NO_GPU),
+        ("layout-by-dump", X86, "needs the engine's Python package: its dump rewrites the graph"),
         ("recipe-nvidia", X86, NO_GPU),
         ("recipe-nvidia", replace(X86, dialect=NO_RECORD), "the flag --record-comp-seq is unknown"),
         ("recipe-arm", X86, "needs aarch64 or arm, and this is x86_64"),
@@ -239,10 +240,18 @@ def test_reasons(name: str, situation: Situation, expected: str | None) -> None:
     assert found is None if expected is None else (found or "").startswith(expected)
 
 
+def test_the_rows_of_one_name_run_the_same() -> None:
+    """The document has two rows for chwn4, and one flag."""
+    first, second = find_experiments(["chwn4", "chwn4-again"])
+
+    assert (first.steps, first.needs) == (second.steps, second.needs)
+
+
 def test_what_is_not_known_is_held_against_none_and_all_can_run_somewhere() -> None:
     unknown = Situation(dialect=LITE, architecture=None)
-    assert {why_not(each, unknown) for each in EXPERIMENTS} == {None, NO_GPU}
-    for each in EXPERIMENTS:
+    here = [each for each in EXPERIMENTS if not each.needs.elsewhere]
+    assert {why_not(each, unknown) for each in here} == {None, NO_GPU}
+    for each in here:
         needs = each.needs
         situation = Situation(
             dialect=LITE,
@@ -296,8 +305,10 @@ NAMES = (
     "nchw88",
     "nchw4",
     "chwn4",
+    "chwn4-again",
     "nchw32",
     "nchw64",
+    "layout-by-dump",
     "layout-online",
     "layout-dumped",
     "weight-preprocess",
@@ -358,7 +369,7 @@ def test_what_must_be_equal_to_the_last_bit_and_what_needs_a_gpu() -> None:
     exact = {each.name for each in EXPERIMENTS if each.tolerance.is_exact}
     assert exact == {BASELINE, "fake-first", "record-1", "record-2"}
     cuda = {each.name for each in EXPERIMENTS if each.needs.backends == (Backend.CUDA,)}
-    assert cuda == {"nchw4", "chwn4", "nchw32", "nchw64", "recipe-nvidia"}
+    assert cuda == {"nchw4", "chwn4", "chwn4-again", "nchw32", "nchw64", "recipe-nvidia"}
 
 
 def test_names_are_looked_up_in_the_order_of_the_page() -> None:
@@ -430,7 +441,7 @@ def test_the_reference_has_every_experiment() -> None:
     for each in EXPERIMENTS:
         assert f"| [`{each.name}`](#{each.name}) | {each.row} | {each.title} |" in page
         assert f"\n## {each.name}\n\n```text\nload_and_run MODEL " in page
-    assert page.count("Up to 1.6:") == 9
+    assert page.count("Up to 1.6:") == 10
     assert "--layout-transform arm --layout-transform-dump DUMPED_MODEL" in page
 
 

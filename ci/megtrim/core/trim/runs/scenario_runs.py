@@ -5,7 +5,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 
 from megtrim.core.chain.filenames import CACHE_FILE
-from megtrim.core.chain.graph import Task, search_task
+from megtrim.core.chain.graph import Task, cache_task
 from megtrim.core.chain.session import Session, TrimRequest
 from megtrim.core.config.load import LoadedConfig
 from megtrim.core.config.scenarios import Scenario
@@ -33,8 +33,16 @@ def cache_of(scenario: Scenario, session: Session) -> Path | None:
     if scenario.settings.algo_cache is not None:
         return session.request.path(scenario.settings.algo_cache)
     if scenario.searches:
-        return session.done[search_task(scenario)].file(CACHE_FILE)
+        return session.done[cache_task(scenario, session.config)].file(CACHE_FILE)
     return None
+
+
+def cache_inputs(scenario: Scenario, session: Session) -> dict[str, str]:
+    """Return what a run depends on besides ``scenario_inputs``: what a search found."""
+    if not scenario.searches:
+        return {}
+    made = session.done[cache_task(scenario, session.config)]
+    return {"algorithm cache": made.files[CACHE_FILE]}
 
 
 def make_run_spec(

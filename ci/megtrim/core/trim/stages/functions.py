@@ -11,7 +11,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from megtrim.core.build_spec import Link, LinkSpec, Switch
-from megtrim.core.chain.filenames import BLOCKS_FILE, CACHE_FILE, FUNCTIONS_FILE, KEEP_SET_FILE
+from megtrim.core.chain.filenames import BLOCKS_FILE, FUNCTIONS_FILE, KEEP_SET_FILE
 from megtrim.core.chain.graph import (
     FUNCTIONS,
     HEADER,
@@ -20,7 +20,6 @@ from megtrim.core.chain.graph import (
     Task,
     functions_task,
     keeps_tests,
-    search_task,
     splits_functions,
     trims_plain_build,
 )
@@ -67,6 +66,7 @@ from megtrim.core.trim.runs import suite_records, tracing
 from megtrim.core.trim.runs.complaints import FORM, list_complaints
 from megtrim.core.trim.runs.scenario_runs import (
     binding_of,
+    cache_inputs,
     cache_of,
     make_run_spec,
     record_of,
@@ -224,8 +224,7 @@ def _link_of(scenario: Scenario, session: Session) -> str:
 
 def _run_inputs(scenario: Scenario, session: Session) -> dict[str, str]:
     named = scenario_inputs(scenario, session) | {"form": tracing.FORM}
-    if scenario.searches:
-        named["algorithm cache"] = session.done[search_task(scenario)].files[CACHE_FILE]
+    named |= cache_inputs(scenario, session)
     return named
 
 

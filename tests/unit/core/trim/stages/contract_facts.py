@@ -78,6 +78,7 @@ TIES: Mapping[str, str] = {
         (f"scenarios.{name}" for name in CommandConfig.model_fields),
         "of a command, which no model stands next to here: tests/unit/core/trim/test_commands.py",
     ),
+    "trim.caches": "where several scenarios search: tests/unit/core/trim/stages/test_joined.py",
     **dict.fromkeys(
         ("engine.folder", "engine.include"),
         "of a project of kind cmake: tests/unit/engines/test_cmake.py",

@@ -38,6 +38,7 @@ from megtrim.core.trim.results import (
     FunctionCount,
     FunctionsKeepSetResult,
     HeaderResult,
+    JoinResult,
     ReachedTest,
     RecordResult,
     ReduceResult,
@@ -103,6 +104,9 @@ SAMPLES: Mapping[type[StageResult], StageResult] = {
     for each in (
         BuildResult(build=BUILD),
         SearchResult(time_s=1.5),
+        JoinResult(
+            caches=2, answers=3, clashes=("conv: A (m/s@any) is kept, and not B (n/s@any)",)
+        ),
         TraceResult(regions=2, trace_sha256="b" * 64, device=DEVICE, time_s=1.5),
         HeaderResult(regions=2, operators=1, warnings=("a warning",)),
         ReduceResult(
