@@ -105,7 +105,7 @@ DEFERRED = tuple(f"later_{name}" for name in _LATER)
 def cut(linked: Path, name: str, deferred: tuple[str, ...] = DEFERRED) -> cutter.CutProgram:
     table = read_table(linked / name)
     place = rest.find_place((linked / name).read_bytes(), source=name)
-    rest.prove(table, table, deferred, place, source=name)
+    rest.prove(table, table, rest.Deferred(whole=frozenset(deferred)), place, source=name)
     return cutter.cut((linked / "stripped" / name).read_bytes(), name, table, source=name)
 
 

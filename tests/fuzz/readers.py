@@ -12,6 +12,7 @@ import numpy as np
 from megtrim.core.config.document import parse_document
 from megtrim.core.evidence.evidence import EvidenceSet, JobPurpose, parse_set
 from megtrim.core.evidence.fields import EarlyExit, parse_ending
+from megtrim.core.functions.blocks import parse_blocks as parse_block_list
 from megtrim.core.functions.link_map import parse_map
 from megtrim.core.functions.observables import (
     FunctionList,
@@ -50,6 +51,7 @@ from megtrim.libs.elf.sections import parse_elf
 from megtrim.libs.elf.symbol_table import parse_table
 from megtrim.libs.programs.npy import NpyMutation, apply_change
 from megtrim.libs.util.strict_json import dump
+from megtrim.places.compile.projects.link.splitting import find_cut
 from megtrim.places.compile.projects.recorded.calls import read_record
 from megtrim.places.compile.projects.recorded.links import find_links
 from megtrim.ship.crashes.report import parse_report
@@ -90,6 +92,9 @@ _CRASH = list_places(numbered(), {"first()": STUB_AT}, STAYS + 4)[0]
 ROOT = Path(__file__).parents[2]
 _DATA = ROOT / "tests" / "data"
 _SAMPLE = ROOT / "examples" / "sample-engine"
+
+
+_BLOCK_LIST = f"megtrim blocks v1\nlink {64 * '0'}\nf {16 * '0'} 0 3\n".encode()
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,6 +142,10 @@ def _read_links(data: bytes) -> None:
 def _break_down(data: bytes) -> None:
     found = break_down(data, NameSources(), source="b")
     assert found.rows.total() == len(data)
+
+
+def _find_cut(data: bytes) -> None:
+    find_cut(data, ("one",), source="x")
 
 
 def _read_references(data: bytes) -> None:
@@ -213,6 +222,8 @@ READERS = (
     FileReader("segments", (LINKED, PROGRAM), _raw(segments)),
     FileReader("functions", (LINKED, PROGRAM), _raw(parse_table)),
     FileReader("map of blocks", (MAPPED,), _raw(parse_block_map)),
+    FileReader("list of blocks", (_BLOCK_LIST,), _raw(parse_block_list)),
+    FileReader("unit to cut", (OBJECT,), _find_cut),
     FileReader("C++ runtime", (LINKED, PROGRAM), _raw(find_cxx_runtime)),
     FileReader("pages", (LINKED, PROGRAM), _raw(partial(find_misfit, page_bytes=4096))),
     FileReader("references of a linked file", (PROGRAM, LINKED), _read_references),

@@ -325,6 +325,8 @@ class LinkSpec(Value):
     each in a section of its own."""
     deferred: tuple[str, ...] = ()
     """Functions whose sections get other names in copies of the objects."""
+    blocks: tuple[tuple[str, tuple[int, ...]], ...] = ()
+    """Functions that are compiled once more, cut in two, and the blocks of each that stay."""
     near: tuple[str, ...] = ()
     """What only the linked file itself has by these names, where functions are deferred."""
     layout: str = ""

@@ -5,6 +5,7 @@ from dataclasses import replace
 from enum import StrEnum
 
 from megtrim.core.build_spec import Variant
+from megtrim.core.config.kinds import BLOCKS, DEFERRING_LEVELS
 from megtrim.core.config.model import Config
 from megtrim.core.config.scenarios import Scenario, all_scenarios, run_scenarios
 from megtrim.libs.util.value import Value
@@ -161,7 +162,12 @@ def trims_functions(config: Config) -> bool:
 
 def defers_functions(config: Config) -> bool:
     """Into a second file, the program's rest."""
-    return config.trim.level == "deferred"
+    return config.trim.level in DEFERRING_LEVELS
+
+
+def splits_functions(config: Config) -> bool:
+    """Of a function that ran, blocks that did not are deferred as well."""
+    return config.trim.level == BLOCKS
 
 
 def keeps_tests(config: Config) -> bool:

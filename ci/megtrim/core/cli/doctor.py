@@ -11,6 +11,7 @@ from typing import Protocol
 from megtrim.core.cli.echo import show_json, show_summary
 from megtrim.core.cli.environment import open_processes
 from megtrim.core.config.config_id import DEFAULT_CONFIG, choose
+from megtrim.core.config.kinds import BLOCKS
 from megtrim.core.config.load import LoadedConfig, list_toolchains, load_config
 from megtrim.core.config.toolchain import ToolchainConfig
 from megtrim.core.parts import list_notes
@@ -19,6 +20,7 @@ from megtrim.libs.util.process import ProcessRunner
 from megtrim.libs.util.value import Value
 from megtrim.places.compile.images.docker import DockerClient
 from megtrim.places.compile.toolchains import kinds as toolchain_kinds
+from megtrim.places.compile.toolchains import splitting
 from megtrim.places.devices import adb, qemu, ssh, virtual_phone
 from megtrim.places.devices.counting import HINT, find_counter
 
@@ -41,6 +43,7 @@ class Remote(Protocol):
 
 _DOCKER = "docker, for toolchain.image"
 _WORK = "qemu-user, for work"
+_BLOCKS = "clang, for the level blocks"
 _REMOTE: Mapping[str, Remote] = {"adb": adb, "ssh": ssh, "virtual-phone": virtual_phone}
 
 
@@ -93,6 +96,8 @@ def _list_needed(loaded: LoadedConfig, processes: ProcessRunner) -> Iterator[str
         kind = found.kind
         machine = found.machine
     yield _DOCKER if wanted.image else f"toolchain {kind}"
+    if loaded.config.trim.level == BLOCKS:
+        yield _BLOCKS
     if loaded.config.work is not None:
         yield _WORK
     emulated = not wanted.image and machine != platform.machine()
@@ -105,7 +110,9 @@ def _findings(processes: ProcessRunner) -> Iterator[Finding]:
     for name in ("cmake", "ninja"):
         yield _try(name, partial(processes.build_tool, name))
     for kind in toolchain_kinds.KINDS:
-        yield _try(f"toolchain {kind}", partial(_find_version, kind, processes))
+        wanted = ToolchainConfig()
+        yield _try(f"toolchain {kind}", partial(_find_version, kind, wanted, processes))
+    yield _try(_BLOCKS, partial(_find_version, splitting.KIND, _choose(processes), processes))
     emulator = qemu.program(processes)
     yield Finding(
         what="device qemu",
@@ -128,8 +135,12 @@ def _findings(processes: ProcessRunner) -> Iterator[Finding]:
         yield Finding(what=name, there=found is not None, text=text)
 
 
-def _find_version(kind: str, processes: ProcessRunner) -> str:
-    return toolchain_kinds.KINDS[kind](ToolchainConfig(), processes.for_builds()).version
+def _choose(processes: ProcessRunner) -> ToolchainConfig:
+    return splitting.choose(ToolchainConfig(), processes.for_builds())
+
+
+def _find_version(kind: str, wanted: ToolchainConfig, processes: ProcessRunner) -> str:
+    return toolchain_kinds.KINDS[kind](wanted, processes.for_builds()).version
 
 
 def _try(what: str, look: Callable[[], str]) -> Finding:

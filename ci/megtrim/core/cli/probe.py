@@ -77,7 +77,7 @@ def probe(
     spec = _make_spec(wanted, session)
     if record is not None and not defers_functions(session.config):
         msg = "--record: no functions are deferred, so none can be recorded"
-        raise InputError(msg, hint="leave --record out, or set trim.level: deferred")
+        raise InputError(msg, hint="leave --record out, or set trim.level: deferred or blocks")
     what = "program" if spec.model is None else "model"
     again = session.request.invocation
     describe(session)

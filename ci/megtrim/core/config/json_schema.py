@@ -7,7 +7,14 @@ from typing import Any
 
 from megtrim.core.build_spec import LOWEST_API, MINIMUM_SIZE, Variant
 from megtrim.core.config.device import KINDS_OF_KEY, PATH_KEYS
-from megtrim.core.config.kinds import CMAKE, LINK, find_facts, has_models, list_built_by
+from megtrim.core.config.kinds import (
+    CMAKE,
+    FUNCTION_LEVELS,
+    LINK,
+    find_facts,
+    has_models,
+    list_built_by,
+)
 from megtrim.core.config.limits import Budget
 from megtrim.core.config.model import Config
 from megtrim.core.config.references import (
@@ -131,7 +138,7 @@ def _engine_rules() -> Iterator[Schema]:
 
 _PROJECT_TRIM: Schema = {
     "properties": {
-        "level": {"enum": ["function", "deferred", None]},
+        "level": {"enum": [*FUNCTION_LEVELS, None]},
         "base": {"enum": ["plain", None]},
     }
     | {key: {"type": "null"} for key in COMPILED}
@@ -141,11 +148,11 @@ _PROJECT_TRIM: Schema = {
 
 def _trim_rules() -> Iterator[Schema]:
     for key in FUNCTION_KEYS:
-        levels = {
-            "properties": {"level": {"enum": ["function", "deferred"]}},
+        of_functions = {
+            "properties": {"level": {"enum": list(FUNCTION_LEVELS)}},
             "required": ["level"],
         }
-        yield _if({"required": [key]}, levels)
+        yield _if({"required": [key]}, of_functions)
     yield _if(_is("base", "plain"), {"not": {"anyOf": [{"required": [key]} for key in COMPILED]}})
     yield _if(_is("crash_ids", True), {"properties": {"layout": {"enum": ["scoped", None]}}})
     by_functions = {

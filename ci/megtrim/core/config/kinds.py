@@ -1,4 +1,4 @@
-"""The kinds of engine and toolchain that megtrim.yaml can name."""
+"""The kinds of engine and toolchain, and the levels, that megtrim.yaml can name."""
 
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal, Protocol
@@ -21,6 +21,13 @@ ToolchainKind = Literal[
 
 CMAKE = "cmake"
 LINK = "link"
+DEFERRED = "deferred"
+BLOCKS = "blocks"
+DEFAULT_LEVEL = DEFERRED
+"""Of projects."""
+DEFERRING_LEVELS = (DEFERRED, BLOCKS)
+"""Levels of which what did not run is in a second file."""
+FUNCTION_LEVELS = ("function", *DEFERRING_LEVELS)
 
 
 class KindFacts(Protocol):

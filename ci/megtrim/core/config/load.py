@@ -19,8 +19,8 @@ from megtrim.core.config.config_id import split
 from megtrim.core.config.device import BoardAccess, DeviceSettings, PowerPort, is_on_runner
 from megtrim.core.config.document import LARGEST_FILE_BYTES, Document, MarkedDict, parse_document
 from megtrim.core.config.items import choose_toolchain, expand_threads, read_items, toolchain_names
-from megtrim.core.config.kinds import find_builder
-from megtrim.core.config.model import DEFAULT_LEVEL_OF_CMAKE, Config
+from megtrim.core.config.kinds import DEFAULT_LEVEL, DEFERRED, DEFERRING_LEVELS, find_builder
+from megtrim.core.config.model import Config
 from megtrim.core.config.problems import (
     ConfigError,
     KeyPath,
@@ -239,8 +239,8 @@ def _quick(document: Document) -> Document:
     left = {key: value for key, value in trim.items() if key not in COMPILED}
     engine = document.data.get("engine")
     of_project = isinstance(engine, MarkedDict) and find_builder(engine.get("kind")) != ""
-    asked = trim.get("level", DEFAULT_LEVEL_OF_CMAKE if of_project else "function")
-    level = "deferred" if asked == "deferred" else "function"
+    asked = trim.get("level", DEFAULT_LEVEL if of_project else "function")
+    level = DEFERRED if asked in DEFERRING_LEVELS else "function"
     quick = MarkedDict(left | {"level": level, "base": "plain"}, trim.marks)
     return replace(document, data=document.data.replace({"trim": quick}))
 

@@ -13,6 +13,7 @@ from typing import Annotated, Literal, TypeVar
 from pydantic import Field, PrivateAttr, StrictBool, model_validator
 
 from megtrim.core.build_spec import MINIMUM_SIZE, Linkage, Relocations, Switch
+from megtrim.core.config import kinds
 from megtrim.core.config.commands import BuildCommand, CommandConfig
 from megtrim.core.config.device import DeviceConfig, HostedRunner
 from megtrim.core.config.item_types import AnyItems, Items
@@ -100,7 +101,6 @@ SHARED_SUFFIX = ".so"
 ARCHIVE_SUFFIX = ".a"
 GENERATED = "generated"
 """The scenario of a model that has none, at the level operator."""
-DEFAULT_LEVEL_OF_CMAKE = "deferred"
 DEFAULT_TARGET = "load_and_run"
 DEFAULT_COMPILER = "cc"
 _SHARED = re.compile(r".+\.so(\.[0-9]+)*")
@@ -162,13 +162,13 @@ class SwitchesConfig(ConfigSection):
 class TrimConfig(ConfigSection):
     """How far the engine is trimmed."""
 
-    level: Literal["operator", "region", "function", "deferred"] = "region"
+    level: Literal["operator", "region", "function", "deferred", "blocks"] = "region"
     """operator: operators and data types that no model has are left out, and all kernels of the
     others stay; nothing is run before the build. region: kernels that no scenario runs are not
-    compiled. function: functions that no scenario
-    ran are left out at link time as well, which makes the program much smaller, but also more
-    brittle. deferred: these functions move into a second file, from which the program loads them
-    when it needs them; this is the default for kinds cmake, ncnn and link."""
+    compiled. function: functions that no scenario ran are left out at link time as well, which
+    makes the program much smaller, but also more brittle. deferred: these functions move into a
+    second file, from which the program loads them when it needs them; this is the default for kinds
+    cmake, ncnn and link. blocks: so do parts of functions that ran; for these kinds, clang 22."""
     operators: Literal["listed", "all"] = "listed"
     """listed: operators and data types that no model has are left out. all: they stay, and only
     what was traced decides, as in a header that is made of traces alone."""
@@ -177,8 +177,8 @@ class TrimConfig(ConfigSection):
     of a CPU class found is joined into one cache, with which all its scenarios that search are
     traced, verified and released, as an application with several models needs it."""
     base: Literal["reduced", "plain"] = "reduced"
-    """The build that the levels function and deferred start from. With plain, there is no profile
-    build, and regions are not trimmed; this is the default for kinds cmake, ncnn and link."""
+    """The build that trimming functions starts from. With plain, there is no profile build, and
+    regions are not trimmed; this is the default for kinds cmake, ncnn and link."""
     keep: tuple[Pattern, ...] = ()
     """Functions to keep in any case: shell patterns for names, or folders such as src/log/."""
     exports: tuple[Export, ...] = Field(default=(), min_length=1)
@@ -215,7 +215,7 @@ class TrimConfig(ConfigSection):
 
     @property
     def trims_functions(self) -> bool:
-        return self.level in ("function", "deferred")
+        return self.level in kinds.FUNCTION_LEVELS
 
     @property
     def keeps_kernels(self) -> bool:
@@ -459,7 +459,7 @@ def _trimmed_as_built(trim: TrimConfig) -> TrimConfig:
 
     Nobody lists all uses of a whole program, so by default those that no scenario has still work.
     """
-    left_out = {"base": "plain", "level": DEFAULT_LEVEL_OF_CMAKE}
+    left_out = {"base": "plain", "level": kinds.DEFAULT_LEVEL}
     update = {key: value for key, value in left_out.items() if key not in trim.model_fields_set}
     return trim.model_copy(update=update)
 

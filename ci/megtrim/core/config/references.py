@@ -8,6 +8,7 @@ from megtrim.core.build_spec import LOADED_FROM, LOWEST_API, MINIMUM_SIZE, Reloc
 from megtrim.core.components import find_components
 from megtrim.core.config.device import EMULATED, KINDS_OF_KEY, PATH_KEYS, DeviceConfig, is_on_runner
 from megtrim.core.config.document import Document
+from megtrim.core.config.kinds import BLOCKS, LINK, list_built_by
 from megtrim.core.config.limits import Budget
 from megtrim.core.config.mistakes import (
     Mistake,
@@ -245,12 +246,25 @@ def _check_trim(config: Config, _document: Document) -> Mistakes:
             found = "a key that has no effect unless functions are trimmed"
             if trim.keeps_kernels and trim.base == "plain" and key == "base":
                 found = "plain next to level: operator, which compiles the engine again"
-            yield Mistake(("trim", key), found, "level: function or deferred")
+            yield Mistake(("trim", key), found, "level: function, deferred or blocks")
+    if trim.level == BLOCKS:
+        yield from _check_blocks(config)
     yield from _check_exports(config)
     for key in COMPILED if trim.trims_functions and trim.base == "plain" else ():
         if key in trim.model_fields_set:
             found = "a key of reduced builds, and base: plain makes none"
             yield Mistake(("trim", key), found, "base: reduced, or no such key")
+
+
+def _check_blocks(config: Config) -> Mistakes:
+    path = ("trim", "level")
+    kind = config.toolchain.kind
+    if config.trim.base != "plain":
+        found = "blocks next to base: reduced, whose build is not observed by blocks"
+        yield Mistake(path, found, "base: plain, or level: deferred")
+    elif config.engine.kind not in list_built_by(LINK) and kind not in ("auto", CLANG):
+        found = f"blocks with a toolchain of kind {kind}"
+        yield Mistake(path, found, f"toolchain.kind: {CLANG}, or level: deferred")
 
 
 def _check_exports(config: Config) -> Mistakes:

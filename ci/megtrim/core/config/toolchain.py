@@ -34,7 +34,7 @@ class ToolchainConfig(ConfigSection):
     app (c++_shared). Default: the one that the engine's build asks for, otherwise c++_static."""
     clang: Annotated[int, Whole(13, 99)] | None = None
     """clang-linux-arm64, clang-linux-armhf: the release of clang and lld, such as 16. Default: 14,
-    otherwise 15, 16 or 13."""
+    otherwise 15, 16 or 13; for trim.level: blocks, 22."""
     image: ImageName | None = None
     """Docker image to build in, best by digest. Default: this machine."""
     jobs: Annotated[int, Whole(1, 1024)] | None = None

@@ -28,6 +28,14 @@ _INSTRUCTION = re.compile(rb"^0x([0-9a-fA-F]{1,16}):", re.MULTILINE)
 
 def ran_in_log(data: bytes, table: FunctionTable, *, source: str) -> tuple[str, ...]:
     """Raises InputError for anything but such a log, ProductFailure if none of them ran."""
+    return holding(table, find_addresses(data, table, source=source))
+
+
+def find_addresses(data: bytes, table: FunctionTable, *, source: str) -> set[int]:
+    """Return the program's own addresses of all instructions in a log: each of them ran.
+
+    Raises InputError for anything but such a log, ProductFailure if no function ran.
+    """
     if len(data) > MAX_LOG_BYTES:
         msg = f"{source}: larger than {MAX_LOG_BYTES} bytes"
         raise InputError(msg, hint=_HINT)
@@ -40,7 +48,7 @@ def ran_in_log(data: bytes, table: FunctionTable, *, source: str) -> tuple[str, 
     if base is None:
         msg = f"{source}: none of the program's {len(table.functions)} functions ran"
         raise ProductFailure(msg, hint="is it the log of this program?")
-    return holding(table, {int(found[1], 16) - base for found in _INSTRUCTION.finditer(data)})
+    return {int(found[1], 16) - base for found in _INSTRUCTION.finditer(data)}
 
 
 def _base(blocks: Iterable[tuple[str, int]], table: FunctionTable) -> int | None:

@@ -25,8 +25,9 @@ from megtrim.libs.elf.layout import (
 )
 from megtrim.libs.elf.objects import INDEX_OF_UNWINDING, Object, members, open_object
 from megtrim.libs.elf.symbol_names import brief
-from megtrim.libs.elf.symbol_table import FunctionTable
+from megtrim.libs.elf.symbol_table import COLD, FunctionTable
 from megtrim.libs.util.errors import InputError, ProductFailure
+from megtrim.libs.util.value import Value
 
 RUNTIME = "\n".join(
     (package_files("megtrim.core.functions") / name).read_text("utf-8")
@@ -68,6 +69,8 @@ LATE_ROWS = ".megtrim_rows"
 _MARK = b".rest"
 _DATA_MARK = b".rdat"
 _TEXT = ".text"
+_SPLIT = ".text.split."
+"""What clang cut off a function by a list of its blocks."""
 _EXCEPTIONS = (".gcc_except_table", ".ARM.extab.text")
 """Before the name of the function's section, without its ``.text``."""
 BLOCK_BYTES = 65_536
@@ -128,14 +131,21 @@ def flags(*, by_lld: bool, shared: bool) -> tuple[str, ...]:
     return (*wraps, "-Wl,-z,nodelete") if shared else wraps
 
 
-def forget(data: bytes, names: Collection[str], *, source: str) -> list[Edit]:
-    """Return the edits after which the functions refer to nothing in a copy of ``data``.
+class Deferred(Value):
+    whole: frozenset[str]
+    """Functions that are deferred."""
+    cut: frozenset[str] = frozenset()
+    """Functions of which the part is deferred that clang cut off by a list of their blocks."""
+
+
+def forget(data: bytes, deferred: Deferred, *, source: str) -> list[Edit]:
+    """Return the edits after which what is deferred refers to nothing in a copy of ``data``.
 
     Raises InputError for a damaged object or archive.
     """
 
     def find(_: str, unit: Object) -> Iterator[Edit]:
-        for at in sorted(_find_deferred(unit, names)):
+        for at in sorted(_find_deferred(unit, deferred)):
             for table in unit.relocated.get(at, ()):
                 size_at = unit.header_at(table) + unit.fields.size_at
                 yield size_at, bytes(unit.fields.word.size)
@@ -145,7 +155,7 @@ def forget(data: bytes, names: Collection[str], *, source: str) -> list[Edit]:
 
 def edits(
     data: bytes,
-    names: Collection[str],
+    deferred: Deferred,
     needed: Container[tuple[str, str]] | None,
     near: Container[str],
     *,
@@ -154,13 +164,13 @@ def edits(
     """Return the edits that rename the sections of the functions in a copy of ``data``, and those
     by which code computes the addresses of what is ``near``.
 
-    A section is renamed if all functions in it are among ``names``, and one of read-only data if
+    A section is renamed if all functions in it are ``deferred``, and one of read-only data if
     it, with its member's name before its own, is not ``needed``; None: all are. Raises InputError
     for a damaged object or archive.
     """
 
     def find(member: str, unit: Object) -> Iterator[Edit]:
-        moved = dict.fromkeys(_find_deferred(unit, names), _MARK)
+        moved = dict.fromkeys(_find_deferred(unit, deferred), _MARK)
         for at, each in enumerate(unit.sections):
             if needed is not None and _is_data(each) and (member, each.name) not in needed:
                 moved[at] = _DATA_MARK
@@ -241,7 +251,7 @@ def _rename(unit: Object, moved: Mapping[int, bytes]) -> Iterator[Edit]:
             yield texts.offset + place, mark
 
 
-def _find_deferred(unit: Object, names: Collection[str]) -> set[int]:
+def _find_deferred(unit: Object, deferred: Deferred) -> set[int]:
     functions: dict[int, list[str]] = {}
     for symbol in unit.find_symbols().values():
         if symbol.kind == _FUNCTION:
@@ -249,8 +259,12 @@ def _find_deferred(unit: Object, names: Collection[str]) -> set[int]:
     moved = {
         at
         for at, held in functions.items()
-        if _is_code(unit.sections[at]) and all(name in names for name in held)
+        if _is_code(unit.sections[at]) and all(name in deferred.whole for name in held)
     }
+    for at, section in enumerate(unit.sections):
+        cut_off = section.name.startswith(_SPLIT) and _is_code(section)
+        if cut_off and section.name.removeprefix(_SPLIT) in deferred.cut:
+            moved.add(at)
     own = {unit.sections[at].name.removeprefix(_TEXT) for at in moved}
     for at, section in enumerate(unit.sections):
         for before in _EXCEPTIONS:
@@ -291,21 +305,22 @@ def _follow(unit: Object, moved: Collection[int]) -> set[int]:
 def prove(
     before: FunctionTable,
     after: FunctionTable,
-    deferred: Collection[str],
+    deferred: Deferred,
     place: range,
     *,
     source: str,
 ) -> None:
-    """Compare the unfolded link with the one whose functions ``deferred`` lie in ``place``.
+    """Compare the unfolded link with the one in which what is ``deferred`` lies in ``place``.
 
     Raises ProductFailure.
     """
     held = {each.name for each in after.functions if each.address in place}
+    held = {name for name in held if not _is_cut_off(name, deferred)}
     new = {each for each in after.exported - before.exported if not each.startswith(_OURS)}
-    still_there = () if held else deferred
+    still_there = () if held else deferred.whole
     no_longer_called = () if after.registrations >= before.registrations else ("main",)
     problems: tuple[tuple[Collection[str], str], ...] = (
-        (held - {*deferred}, "functions that are to stay lie in the rest"),
+        (held - deferred.whole, "functions that are to stay lie in the rest"),
         (before.exported - after.exported, "names are no longer exported"),
         (new, "names became exported"),
         (still_there, "functions that are to be deferred are still there"),
@@ -315,6 +330,11 @@ def prove(
         if wrong:
             msg = f"{source}: its functions cannot be deferred: {problem}, {brief(min(wrong))}"
             raise ProductFailure(msg, hint=HINT)
+
+
+def _is_cut_off(name: str, deferred: Deferred) -> bool:
+    part = COLD.fullmatch(name)
+    return part is not None and part[1] in deferred.cut
 
 
 def find_place(data: bytes, *, source: str) -> range:

@@ -50,6 +50,8 @@ class RuntimeLine(Value):
     starts: bool
     """The program got as far as its own code."""
     reason: str
+    address: int | None = None
+    """Of the code that was called, as it was linked."""
 
     @property
     def is_missing(self) -> bool:
@@ -75,4 +77,4 @@ class RuntimeLine(Value):
         name = found["file"].rpartition("/")[2][:_LONGEST_NAME]
         wrong = found["wrong"]
         text = f"the code at 0x{found['at']} is in {name}, which {wrong}"
-        return cls(text=text, starts=True, reason=wrong)
+        return cls(text=text, starts=True, reason=wrong, address=int(found["at"], 16))

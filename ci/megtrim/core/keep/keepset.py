@@ -10,6 +10,7 @@ from typing import TypeVar
 
 from megtrim.core.keep.operators import OperatorNeeds, select_needs, strip_version, unite_needs
 from megtrim.core.keep.region import Region, order
+from megtrim.core.keep.split_function import SplitFunction
 from megtrim.core.keep.trace import TraceFailure, TraceProblem
 from megtrim.libs.elf.symbol_names import brief
 from megtrim.libs.util.environment import Variables
@@ -29,7 +30,7 @@ _BOUND = {
 }
 RAN = "scenarios that run it"
 LISTED = "models whose operator lists have it"
-_Item = TypeVar("_Item", Region, str)
+_Item = TypeVar("_Item", Region, SplitFunction, str)
 _NO_GRAPH = " (whether only weights did is not known: the keep set does not name its graph)"
 
 
@@ -55,6 +56,8 @@ class ScenarioRecord(Value):
     """Linkage names of observable functions, sorted; empty if only regions are trimmed."""
     link_sha256: str | None = None
     """The link that these names belong to: inlining differs from link to link."""
+    blocks: tuple[SplitFunction, ...] = ()
+    """Which blocks of these functions ran; a function of which nothing is listed stays whole."""
 
 
 class KeepSet(Value):
@@ -72,6 +75,10 @@ class KeepSet(Value):
     def functions(self) -> dict[str, tuple[str, ...]]:
         users = _users((scenario.id, scenario.functions) for scenario in self.scenarios)
         return {name: users[name] for name in sorted(users)}
+
+    def blocks(self) -> dict[SplitFunction, tuple[str, ...]]:
+        users = _users((scenario.id, scenario.blocks) for scenario in self.scenarios)
+        return {each: users[each] for each in sorted(users, key=str)}
 
 
 class NeededParts(Value):
@@ -144,6 +151,7 @@ def _sort_record(record: ScenarioRecord) -> ScenarioRecord:
         inputs=tuple(sorted(record.inputs)),
         regions=tuple(sorted(set(record.regions), key=order)),
         functions=tuple(sorted(set(record.functions))),
+        blocks=tuple(sorted(set(record.blocks), key=str)),
     )
 
 
@@ -322,6 +330,7 @@ def _join(old: ScenarioRecord, record: ScenarioRecord, *, relinked: bool) -> Sce
         regions=traced.regions,
         trace_sha256=traced.trace_sha256,
         functions=ran.functions,
+        blocks=ran.blocks,
         link_sha256=ran.link_sha256,
     )
 

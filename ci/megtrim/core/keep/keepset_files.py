@@ -2,8 +2,8 @@
 
 ``MODEL/SCENARIO@CLASS.json``, or ``NAME@CLASS.json`` of a command, is the keep set of that scenario
 alone. So two branches that each add
-scenarios change no common file. The text has one line for each scenario, region, function,
-operator, data type, elementwise mode and graph hash, sorted::
+scenarios change no common file. The text has one line for each scenario, region, function, function
+that is cut, operator, data type, elementwise mode and graph hash, sorted::
 
     {
      "version": 2,
@@ -12,6 +12,7 @@ operator, data type, elementwise mode and graph hash, sorted::
      "scenario resnet18/default@any": {"model_sha256": "...", ...},
      "region megbrain_misc<-394016210>": ["resnet18/default@any"],
      "function _ZN3mgb12tensor_stats4nextEv": ["resnet18/default@any"],
+     "blocks _ZN3mgb12tensor_stats4nextEv 5e884898da280471 0 3 7": ["resnet18/default@any"],
      ...
      "": "end"
     }
@@ -19,13 +20,15 @@ operator, data type, elementwise mode and graph hash, sorted::
 Every entry's line ends with a comma. So where both sides of a merge recorded one scenario again,
 their lines can be added, dropped and combined in any order. ``"operators": "all"`` keeps all
 operators, and lists none. Functions are listed only if functions are trimmed; a scenario then names
-the link that they belong to. Pure, but for ``read_folder`` and ``find_files``.
+the link that they belong to. The blocks that ran are listed only at the level blocks, by the digest
+of their function's graph and their numbers; older files have none. Pure, but for ``read_folder``
+and ``find_files``.
 """
 
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
@@ -38,6 +41,7 @@ from megtrim.core.keep.keepset import (
 )
 from megtrim.core.keep.operators import MAX_HASH, Needed, OperatorNeeds, unite_needs
 from megtrim.core.keep.region import Region
+from megtrim.core.keep.split_function import SplitFunction
 from megtrim.libs.elf.symbol_names import is_linkable
 from megtrim.libs.elf.type_names import is_identifier
 from megtrim.libs.util.errors import ACCEPT, InputError
@@ -66,8 +70,11 @@ _KINDS = (
     "scenario",
     "region",
     "function",
+    "blocks",
     *_OPERATOR_KINDS,
 )
+_NOUNS = {"region": "region", "function": "function", "blocks": "list of blocks"}
+"""Kinds of entries that scenarios need."""
 _MODEL = "model_sha256"
 _FIELDS = ("arguments", "inputs", "algo_cache_sha256", "threads", "trace_sha256")
 _LINK = "link_sha256"
@@ -75,7 +82,7 @@ _ENVIRONMENT = "environment"
 _GRAPH = "graph_sha256"
 _TOOLCHAIN = "toolchain"
 _OPTIONAL_FIELDS = (_MODEL, _LINK, _ENVIRONMENT, _GRAPH, _TOOLCHAIN)
-_Item = TypeVar("_Item", Region, str)
+_Item = TypeVar("_Item", Region, SplitFunction, str)
 
 
 class Entries(list[tuple[str, Any]]):
@@ -178,6 +185,7 @@ def dump_keep_set(keep: KeepSet) -> str:
     entries += [(f"scenario {record.id}", _dump_record(record)) for record in keep.scenarios]
     entries += [(f"region {region}", users) for region, users in keep.regions().items()]
     entries += [(f"function {name}", users) for name, users in keep.functions().items()]
+    entries += [(f"blocks {each}", users) for each, users in keep.blocks().items()]
     if keep.operators:
         entries += _list_operators(keep.operators)
     lines = [f" {json.dumps(key)}: {json.dumps(value)}," for key, value in entries]
@@ -214,21 +222,27 @@ def parse_keep_set(text: str, *, source: str) -> KeepSet:
         reader.fail(f"headers of generation {generation} are unknown", "generation")
     regions = _by_scenario(reader, "region", tables["region"], Region.parse)
     functions = _by_scenario(reader, "function", tables["function"], _function)
+    blocks = _by_scenario(reader, "blocks", tables["blocks"], SplitFunction.parse)
     records: dict[str, ScenarioRecord] = {}
     # By operators alone, nothing else is listed.
     recorded = regions or functions or reader.single(tables["operators"], "operators") == _ALL
     for name, value in tables["scenario"]:
         record = _record(reader, name, value, regions.get(name, ()), functions.get(name, ()))
+        record = replace(record, blocks=blocks.get(name, ()))
         if not record.regions and (regions or (recorded and not record.functions)):
             reader.fail(f"no region is needed by {name}", f"scenario {name}")
         if records.setdefault(name, record) != record:
             problem = f"scenario {name!r} occurs twice, with different values"
             reader.fail(problem, f"scenario {name}")
-    for kind in ("region", "function"):
+    for kind, noun in (
+        ("region", "region"),
+        ("function", "function"),
+        ("blocks", "list of blocks"),
+    ):
         for item, users in tables[kind]:
             for name in users:
                 if name not in records:
-                    problem = f"a {kind} is needed by {name!r}, which is not a scenario of the file"
+                    problem = f"a {noun} is needed by {name!r}, which is not a scenario of the file"
                     reader.fail(problem, f"{kind} {item}")
     return build_keep_set(generation, records.values(), _parse_operators(reader, tables))
 

@@ -1,11 +1,12 @@
 """Explains a bad end of a trimmed build, without a device: whoever asks makes the runs."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 from megtrim.core.build_spec import Link, Variant
 from megtrim.core.chain.filenames import DROPPED_FILE
-from megtrim.core.chain.graph import NAMED, trims_functions
+from megtrim.core.chain.graph import NAMED, REDUCED, splits_functions, trims_functions
 from megtrim.core.chain.result_store import StageFolder
 from megtrim.core.chain.session import Session
 from megtrim.core.checks.statuses import ScenarioStatus
@@ -21,7 +22,13 @@ from megtrim.core.trim.runs.execution import RunResult, RunSpec
 from megtrim.core.trim.runs.tracing import leave_trace
 from megtrim.libs.elf.layout import LOADED, segments
 from megtrim.libs.elf.symbol_names import readable
-from megtrim.libs.elf.symbol_table import holding, parse_table, read_linked
+from megtrim.libs.elf.symbol_table import (
+    find_whole,
+    holding,
+    parse_table,
+    read_linked,
+    read_table,
+)
 from megtrim.libs.programs.exit_status import ProgramRun, RunOutcome, ending
 from megtrim.libs.util.errors import InputError, MegtrimError
 from megtrim.libs.util.limits import read_text
@@ -36,6 +43,7 @@ UNNAMED = "in which function is not known: a short one that was left out may hol
 _HOW_TO_NAME = "to verify it where the engine can be built names it"
 _NOT_LISTED = "the keep set does not list it"
 _NOT_RUN = "no scenario ran it"
+_NOT_ITS_BLOCKS = "no scenario ran these of its blocks"
 _NOT_COMMITTED = "the committed keep set does not list it"
 
 Again = Callable[[str, RunSpec], RunResult]
@@ -46,6 +54,15 @@ class SymbolizingLink(Value):
     program: Path
     dropped: tuple[str, ...]
     """Linkage names, by the number that is said."""
+    shipped: Path | None = None
+    """The program that ships, with symbols, where functions of it are cut."""
+
+    def find_part(self, said: RuntimeLine) -> str | None:
+        """Return the function of which a part was called that is not there."""
+        if self.shipped is None or said.address is None:
+            return None
+        names = holding(read_table(self.shipped), (said.address,))
+        return next((find_whole(name) for name in names if find_whole(name) != name), None)
 
     def missing(self, run: ProgramRun) -> str | None:
         return linker_script.not_kept(run.stderr, self.dropped)
@@ -130,6 +147,8 @@ def diagnose(
         return _not_kept(reduced, name, why)
     if said and not said.is_missing:
         return _explain_by_runtime(reduced, said)
+    if named and said and (name := named.find_part(said)):
+        return _not_kept(reduced, name, _NOT_ITS_BLOCKS, part="a part of ")
     if named and not keep.regions() and keep.operators is None:
         return _explain_without_regions(reduced)
     profiled = profile()
@@ -227,9 +246,9 @@ def describe_with_rest(whole: ProgramRun) -> str:
     return f"it ended with {whole.rc}{f': {said.blame()}' if said else ''}"
 
 
-def _not_kept(reduced: ProgramRun, name: str, why: str) -> Diagnosis:
+def _not_kept(reduced: ProgramRun, name: str, why: str, part: str = "") -> Diagnosis:
     function = read_function(name)
-    text = f"{_how(reduced)}: the function {function} is not kept, because {why}"
+    text = f"{_how(reduced)}: {part}the function {function} is not kept, because {why}"
     return Diagnosis(status=ScenarioStatus.TRAP, text=text, log=reduced.stderr, function=function)
 
 
@@ -271,7 +290,14 @@ def ensure_named_program(scenario: Scenario, session: Session) -> SymbolizingLin
 def named_program(name: str, session: Session) -> SymbolizingLink | None:
     """``name`` is the program's; its functions may be a shared object's, which is next to it."""
     files = named_files(name, session)
-    return read_named(*files) if files else None
+    if files is None:
+        return None
+    named = read_named(*files)
+    if not splits_functions(session.config):
+        return named
+    holder = applications.find_holder(name, session)
+    twin = session.done[REDUCED].file(links.locate_unstripped(Link.SHIPPED, holder))
+    return replace(named, shipped=twin)
 
 
 def named_files(name: str, session: Session) -> tuple[Path, Path] | None:

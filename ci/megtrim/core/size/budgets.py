@@ -71,7 +71,7 @@ def _hint_measure(budget: Budget) -> str:
             "an AAR contains the only shared library of a toolchain ndk, and only of reduced builds"
         )
     if budget.size in {Measure.REST, Measure.DOWNLOAD}:
-        return "only the reduced build of trim.level: deferred has a rest"
+        return "only the reduced build of trim.level: deferred or blocks has a rest"
     return "this needs symbols: trim.level function, or a toolchain of clang or ndk"
 
 

@@ -49,6 +49,12 @@ class FunctionCount(Value):
     dropped: int
     guarded: int = 0
     """Exports that return an error where a function is missing."""
+    cut: int = 0
+    """Functions of which a part stays, and a part is deferred."""
+    changed: int = 0
+    """Functions whose blocks are not those of the keep set: they stay whole."""
+    changed_bytes: int = 0
+    """Of these, whole."""
 
 
 class ReduceResult(StageResult):

@@ -28,6 +28,7 @@ from megtrim.core.chain.session import Session, TaskResults, binary
 from megtrim.core.checks.check import Check, DeviceIdentity, ToolchainIdentity
 from megtrim.core.checks.invocation import Options, name_export, suggest_next
 from megtrim.core.checks.statuses import CheckKind, CheckStatus, UnverifiedPolicy
+from megtrim.core.config.kinds import BLOCKS
 from megtrim.core.config.scenarios import all_scenarios
 from megtrim.core.config.units import format_bytes
 from megtrim.core.parts import find_parts, load
@@ -49,6 +50,7 @@ from megtrim.core.trim.builds.applications import (
     warn_of_libraries,
 )
 from megtrim.core.trim.committed_keepset import digest_committed, keep_set_checks, list_retrained
+from megtrim.core.trim.cut_warnings import warn_of_blocks
 from megtrim.core.trim.keepset_usage import (
     functions_use,
     operators_use,
@@ -394,6 +396,8 @@ def _describe_reduced(reduced: ReduceResult) -> str:
         said = f"linked without {dropped} of {held} functions; {stay}"
         if guarded := sum(each.guarded for each in counts):
             said += f"; calls of {count(guarded, 'export')} that reach the others return an error"
+        if cut := sum(each.cut for each in counts):
+            said += f"; of {count(cut, 'function')}, only the blocks that ran stay"
         return said
     units = reduced.build.translation_units
     return f"built; the header was in all {units} translation units that were compiled"
@@ -413,6 +417,8 @@ def _warnings(session: Session) -> tuple[str, ...]:
     for id_, folder in session.done.items():
         if id_.endswith(JOINED_SUFFIX):
             warnings += filter(None, [folder.result_as(JoinResult).describe()])
+    if config.trim.level == BLOCKS and REDUCED in session.done:
+        warnings += warn_of_blocks(session.done[REDUCED].result_as(ReduceResult).functions)
     warnings += list_retrained(session)
     warnings += warn_of_libraries(session)
     warnings += warn_of_left_behind(session)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from megtrim.core.build_spec import Origin, Variant
 from megtrim.core.checks.statuses import CheckStatus
-from megtrim.core.config.kinds import find_builder
+from megtrim.core.config.kinds import DEFERRING_LEVELS, find_builder
 from megtrim.core.config.units import format_bytes, format_growth
 from megtrim.libs.render.formatting import group_digits, kept_of_held
 
@@ -63,7 +63,7 @@ def list_trimmed(found: MeasuredSizes) -> tuple[tuple[str, VariantSize], ...]:
 
 def name_variant(variant: str, trim: TrimChoice) -> str:
     """Return what people call a variant: a deferred program is not one whose functions are gone."""
-    deferred = variant == Variant.REDUCED and trim.level == DEFERRED and not trim.quick
+    deferred = variant == Variant.REDUCED and trim.level in DEFERRING_LEVELS and not trim.quick
     return DEFERRED if deferred else variant
 
 

@@ -258,7 +258,7 @@ class _Worker:
         listed = self.job.bundle.program(OBSERVABLES, scenario.application) or ""
         observables = read_observables(self._take(listed, "observables.txt"))
         try:
-            found, ran = tracing.ran(
+            recorded = tracing.ran(
                 scenario.id,
                 spec,
                 lease,
@@ -266,13 +266,15 @@ class _Worker:
                 observables=observables,
                 speaks=self.job.bundle.speaks,
             )
-            digest = self._keep(dump_list(found).encode(), LARGEST_LIST, "list of functions")
+            digest = self._keep(
+                dump_list(recorded.functions).encode(), LARGEST_LIST, "list of functions"
+            )
         except InputError as failure:
             # As for a trace.
             return self._make_failure_result(scenario, failure)
-        text = f"recorded: {count(len(found.names), 'function')}"
+        text = f"recorded: {count(len(recorded.functions.names), 'function')}"
         return _make_result(
-            scenario, ScenarioStatus.PASS, text, time_s=ran.wall_s, functions=digest
+            scenario, ScenarioStatus.PASS, text, time_s=recorded.run.wall_s, functions=digest
         )
 
     def _time(self, contest: BundleContest, lease: Lease) -> EvidenceResult:

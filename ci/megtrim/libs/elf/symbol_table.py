@@ -34,6 +34,8 @@ _LOCAL = 0
 _UNDEFINED = 0
 _IN_NO_SECTION = -1
 """The linker's own, such as the name of a version that exports have."""
+_NO_KIND = 0
+"""Clang gives the part of a function that it splits off no kind."""
 _IFUNC = 10
 _FUNCTIONS = (2, _IFUNC)
 _CODE_OR_DATA = (1, *_FUNCTIONS)
@@ -103,6 +105,12 @@ class FunctionTable(Value):
                 found.append(each)
             at -= 1
         return tuple(reversed(found))
+
+
+def find_whole(name: str) -> str:
+    """Return the name of the function that this is a part of; the name itself if it is none."""
+    part = COLD.fullmatch(name)
+    return part[1] if part else name
 
 
 def holding(table: FunctionTable, addresses: Iterable[int]) -> tuple[str, ...]:
@@ -266,7 +274,7 @@ def _list_functions(
         kind = info & 15
         if place == _UNDEFINED or kind in _NO_NAMES or not name:
             continue
-        if kind not in _FUNCTIONS:
+        if kind not in _FUNCTIONS and not (kind == _NO_KIND and size and COLD.fullmatch(name)):
             data.add(name)
             continue
         # GNU ld gives a name that a script assigned the address 0 when it drops the target.

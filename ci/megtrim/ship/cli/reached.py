@@ -37,7 +37,7 @@ def keep_reached(options: Options, loaded: LoadedConfig, console: Console) -> Lo
     """Return the configuration with the functions of ``options.reached`` in ``trim.keep``."""
     if not defers_functions(loaded.config):
         msg = f"{loaded.describe('trim')}: no functions are deferred, so none is reached"
-        raise InputError(msg, hint="leave --reached out, or set trim.level: deferred")
+        raise InputError(msg, hint="leave --reached out, or set trim.level: deferred or blocks")
     record = join_records(
         [parse_record(_read_record(path), source=str(path)) for path in options.reached]
     )

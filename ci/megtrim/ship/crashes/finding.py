@@ -7,6 +7,7 @@ from enum import StrEnum
 
 from megtrim.core.keep.marks import find_trap_reader
 from megtrim.libs.elf.symbol_names import readable
+from megtrim.libs.elf.symbol_table import find_whole
 from megtrim.libs.util.errors import InputError
 from megtrim.libs.util.value import Value
 from megtrim.ship.crashes.places import find_site
@@ -71,8 +72,9 @@ def make_candidate(name: str, kind: CandidateKind = CandidateKind.FUNCTION) -> C
 
 
 def read_name(name: str) -> str:
+    """Return it as people read it; a part of a function has the name of the whole."""
     try:
-        return readable(name)
+        return readable(find_whole(name))
     except InputError:
         return name  # a crash is looked up, whatever the machine has to make names readable
 

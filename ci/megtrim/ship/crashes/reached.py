@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from megtrim.core.functions.record_lines import MAX_RUN_CHARACTERS, RUN_MARK
+from megtrim.libs.elf.symbol_table import find_whole
 from megtrim.libs.util.errors import InputError
 from megtrim.libs.util.value import Value
 from megtrim.libs.util.wording import count
@@ -112,7 +113,7 @@ def price(record: FieldRecord, programs: Sequence[TrimmedProgram]) -> ReachedFun
             continue
         program, left_out = known[build_id]
         here = [each for each in program.table.at(address) if each.name in left_out]
-        if not any(each.address == address for each in here):
+        if not any(each.address == address or _is_part(each.name) for each in here):
             kind = f"with an address where no deferred function of {program.name} begins"
             passed_over.setdefault(kind, []).extend(places)
             continue
@@ -132,6 +133,11 @@ def price(record: FieldRecord, programs: Sequence[TrimmedProgram]) -> ReachedFun
         groups=group_by_callers(record.calls, fitting, tables, found),
         passed_over=passed_over,
     )
+
+
+def _is_part(name: str) -> bool:
+    """A part of a function is entered at any of its blocks."""
+    return find_whole(name) != name
 
 
 def describe_passed_over(passed_over: PassedOver) -> Iterator[str]:

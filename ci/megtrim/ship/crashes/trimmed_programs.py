@@ -1,6 +1,6 @@
 """The trimmed programs of a folder of results, as crashes are looked up in them."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from functools import partial
 
 from megtrim.core.build_spec import REST_SUFFIX
@@ -15,8 +15,8 @@ from megtrim.core.keep.marks import find_trap_reader
 from megtrim.core.trim.builds import links as linking
 from megtrim.core.trim.builds.variants import header_inputs
 from megtrim.core.trim.results import FunctionsKeepSetResult, HeaderResult, ReduceResult
-from megtrim.libs.elf.layout import parse_build_id
-from megtrim.libs.elf.symbol_table import FunctionTable, read_linked, read_table
+from megtrim.libs.elf.layout import LOADED, parse_build_id, segments
+from megtrim.libs.elf.symbol_table import FunctionTable, find_whole, read_linked, read_table
 from megtrim.libs.util.errors import InputError
 from megtrim.libs.util.value import Value
 from megtrim.ship.crashes.build_ids import is_part
@@ -126,10 +126,23 @@ def make_program(
         name=name,
         shipped=shipped,
         table=table,
-        left_out=left_out,
+        left_out=tuple(sorted({*left_out, *_find_parts(name, shipped, table)})),
         trims_regions=bool(keep.regions()),
         crash_ids=_has_crash_ids(table),
     )
+
+
+def _find_parts(name: str, shipped: bytes, table: FunctionTable) -> Iterator[str]:
+    """Yield the parts of functions that lie where the file has addresses and no bytes."""
+    empty = [
+        range(each.address, each.address + each.memory_bytes)
+        for each in segments(shipped, source=name)
+        if each.kind == LOADED and each.memory_bytes and not each.size_bytes
+    ]
+    for function in table.functions:
+        is_part = find_whole(function.name) != function.name
+        if is_part and any(function.address in place for place in empty):
+            yield function.name
 
 
 def _read_twin(name: str, build: StageFolder) -> FunctionTable | None:

@@ -14,6 +14,7 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from megtrim.core.build_spec import LICENCES, PACKAGE
+from megtrim.core.config.kinds import DEFERRING_LEVELS
 from megtrim.core.config.units import format_bytes
 from megtrim.core.keep.keepset import KeepSet
 from megtrim.libs.render.markup import code, prose, table
@@ -51,6 +52,7 @@ _LIMITS = {
     "region": "Kernels that none of these runs are compiled out",
     "function": "Functions that none of these ran are left out",
     "deferred": "Functions that none of these ran are in the files `*.rest`, and missing without",
+    "blocks": "Code that none of these ran is in the files `*.rest`, and missing without",
 }
 _COMPONENTS = {
     ArtifactKind.PROGRAM: "application",
@@ -63,6 +65,7 @@ _BY_LEVEL = {
     "region": "regions",
     "function": "functions",
     "deferred": "deferred functions",
+    "blocks": "deferred functions and blocks",
 }
 _IN_CMAKE = f"""\
 ```cmake
@@ -385,7 +388,7 @@ Add what you need to megtrim.yaml, and trim again.
 ## Use it
 
 {_IN_CMAKE if is_library else _NO_LIBRARY}{_IN_AN_APP if AAR_PATH in paths else ""}\
-{_WITH_A_REST if level == "deferred" else ""}{_WITH_A_FEATURE if has_feature else ""}
+{_WITH_A_REST if level in DEFERRING_LEVELS else ""}{_WITH_A_FEATURE if has_feature else ""}
 ## Licences
 
 {licences if has_licences else "The engine's checkout has no file with a licence."}

@@ -286,6 +286,7 @@ def test_doctor_says_what_is_there(shell: Shell) -> None:
         "toolchain clang-linux-armhf",
         "toolchain ndk",
         "toolchain host",
+        "clang, for the level blocks",
         "device qemu",
         "qemu-user, for work",
         "device adb",

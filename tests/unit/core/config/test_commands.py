@@ -93,6 +93,7 @@ def test_a_library_is_trimmed_for_the_programs_that_load_it(tmp_path: Path) -> N
         ({"application": "x"}, {}, "scenarios[0].application: found an unknown key"),
         ({}, {"trim": {"level": "region"}}, "trim.level: found region, and a project of kind cm"),
         ({}, {"trim": {"base": "reduced"}}, "trim.base: found reduced, and a project of kind cm"),
+        ({}, {"trim": {"level": "blocks"}}, "trim.level: found blocks with a toolchain of kind h"),
         ({}, {"trim": {"minimum_size": True}}, "trim.minimum_size: found a key of reduced builds"),
         ({}, {"engine": {"kind": "cmake", "source": "src"}}, "engine.target: found nothing"),
         ({}, {"engine": {"kind": "cmake", "target": "t"}}, "engine.source: found nothing, expecte"),

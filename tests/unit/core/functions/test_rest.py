@@ -33,11 +33,20 @@ def symbol(name: str, of: str = "", kind: int = 2) -> Named:
     return Named(name=name, part=of or f".text.{name}", size=32, kind=kind)
 
 
+def whole(*names: str) -> rest.Deferred:
+    return rest.Deferred(whole=frozenset(names))
+
+
 def renamed(
-    parts: list[Part], symbols: list[Named], *names: str, needed: Needed | None = None
+    parts: list[Part],
+    symbols: list[Named],
+    *names: str,
+    needed: Needed | None = None,
+    cut: tuple[str, ...] = (),
 ) -> list[str]:
     data = bytearray(object_file(parts, symbols))
-    for at, new in rest.edits(bytes(data), names, needed, (), source="a.o"):
+    deferred = rest.Deferred(whole=frozenset(names), cut=frozenset(cut))
+    for at, new in rest.edits(bytes(data), deferred, needed, (), source="a.o"):
         data[at : at + len(new)] = new
     return [name for name in read(bytes(data)).sections if name.startswith((".rest", ".rdat"))]
 
@@ -90,10 +99,18 @@ def test_what_unwinds_a_function_of_arm_goes_with_it() -> None:
         Part(name=".text.two", content=BODY),
     ]
     data = bytearray(object_file(parts, BOTH, machine=ARM))
-    for at, new in rest.edits(bytes(data), ["one"], None, (), source="a.o"):
+    for at, new in rest.edits(
+        bytes(data), rest.Deferred(whole=frozenset(["one"])), None, (), source="a.o"
+    ):
         data[at : at + len(new)] = new
     names = [each.name for each in Object(bytes(data)).sections]
     assert names[1:5] == [".restextab.text.one", ".ARM.extab.text.two", ".rest.one", ".text.two"]
+
+
+def test_what_was_cut_off_is_renamed_where_its_function_is_cut() -> None:
+    parts = [part(".text.one"), part(".text.split.one"), part(".text.split.other")]
+    assert renamed(parts, [symbol("one")], cut=("one",)) == [".rest.split.one"]
+    assert renamed(parts, [symbol("one")]) == []
 
 
 TEXT = part(".rodata.str1.1", flags=ALLOC | 0x30)
@@ -122,7 +139,7 @@ def test_data_that_is_not_needed_is_renamed(needed: Needed | None, expected: lis
 
 def test_deferred_functions_may_refer_to_nothing() -> None:
     data = bytearray(object_file([ONE, TWO, part(".text.three", *CALL)], BOTH))
-    for at, new in rest.forget(bytes(data), ["one", "two"], source="a.o"):
+    for at, new in rest.forget(bytes(data), whole("one", "two"), source="a.o"):
         data[at : at + len(new)] = new
     made = read(bytes(data))
     assert [len(made.relocations[name]) for name in (".rela.text.one", ".rela.text.three")] == [
@@ -175,7 +192,7 @@ def test_code_computes_what_is_near(steps: Steps, expected: list[tuple[int, int]
     data = bytearray(
         object_file([code, TWO], [symbol("own", ".text.two"), symbol("far", TWO.name)])
     )
-    for at, new in rest.edits(bytes(data), (), None, {"own"}, source="a.o"):
+    for at, new in rest.edits(bytes(data), whole(), None, {"own"}, source="a.o"):
         data[at : at + len(new)] = new
     unit = Object(bytes(data))
     (table,) = unit.relocated[1]
@@ -189,14 +206,15 @@ def test_code_computes_what_is_near(steps: Steps, expected: list[tuple[int, int]
 
 def test_every_object_of_an_archive_is_edited() -> None:
     member = object_file([part(".text.one")], [symbol("one")])
-    found = rest.edits(archive({"a.o": member, "b.o": member}), {"one"}, None, (), source="a.a")
+    data = archive({"a.o": member, "b.o": member})
+    found = rest.edits(data, whole("one"), None, (), source="a.a")
     assert [new for _, new in found] == [b".rest", b".rest"]
 
 
 def test_a_damaged_object_is_refused() -> None:
     data = object_file([part(".text.one")], [symbol("one")])
     with pytest.raises(InputError, match=r"a\.o: a damaged object"):
-        rest.edits(data[:-80], {"one"}, None, (), source="a.o")
+        rest.edits(data[:-80], whole("one"), None, (), source="a.o")
 
 
 BEFORE = functions(("one", 0x10000, 32), ("two", 0x10100, 32))
@@ -214,14 +232,21 @@ PLACE = range(0x10100, 0x10200)
             functions(("one", 0x10000, 32)),
             "functions that are to be deferred are still there, one",
         ),
+        (("two",), functions(("two", 0x10100, 9), ("one.cold", 0x10110, 9)), ""),
+        (
+            ("one",),
+            functions(("two.cold", 0x10110, 9)),
+            "functions that are to stay lie in the rest, two.cold",
+        ),
         (("two",), replace(BEFORE, exported=frozenset({"new"})), "names became exported"),
         (("two",), replace(BEFORE, exported=frozenset({"megtrim_rest"})), ""),
         (("two",), replace(BEFORE, registrations=-1), "less is called before main"),
     ],
 )
 def test_the_link_is_proven(deferred: tuple[str, ...], after: FunctionTable, problem: str) -> None:
+    there = rest.Deferred(whole=frozenset(deferred), cut=frozenset({"one"}))
     try:
-        rest.prove(BEFORE, after, deferred, PLACE, source="program")
+        rest.prove(BEFORE, after, there, PLACE, source="program")
         said = ""
     except ProductFailure as failure:
         said = failure.message

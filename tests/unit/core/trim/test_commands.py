@@ -37,6 +37,7 @@ OTHERS: dict[str, Any] = {
     "stdout": "compared",
     "vary": ["[0-9]+"],
     "threads": 2,
+    "stderr": "compared",
     "timeout": "3 s",
 }
 

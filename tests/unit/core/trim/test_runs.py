@@ -1,3 +1,4 @@
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
@@ -11,6 +12,7 @@ from megtrim.core.functions import probes, qemu_log
 from megtrim.core.functions.observables import Observables
 from megtrim.core.keep.keepset import KeepSet
 from megtrim.core.keep.region import Region
+from megtrim.core.keep.split_function import SplitFunction
 from megtrim.core.keep.trace import Trace, TraceFailure, TraceProblem
 from megtrim.core.trim.runs import tracing
 from megtrim.core.trim.runs.execution import RunResult, RunSpec, run_on
@@ -184,6 +186,8 @@ def test_in_committed_mode_it_is_a_finding_of_the_verdict(tmp_path: Path, known:
 
 ID = "m/s@any"
 TABLE = cast(FunctionTable, object())
+ADDRESSES = ("a", "b", "c", "d", "logged", "main")
+"""Of functions that run, in place of numbers."""
 OBSERVABLES = Observables(
     link_sha256="6e" * 32, groups=tuple((name,) for name in ("a", "b", "c", "d", "logged", "main"))
 )
@@ -260,9 +264,20 @@ def names(monkeypatch: pytest.MonkeyPatch) -> None:
         assert source.endswith(f" of {ID}")
         return tuple(data.decode().split())
 
-    monkeypatch.setattr(tracing, "read_table", lambda _path: TABLE)
+    def find(data: bytes, table: FunctionTable, *, source: str) -> set[int]:
+        return {ADDRESSES.index(name) for name in read(data, table, source=source)}
+
+    def name(table: FunctionTable, addresses: Iterable[int]) -> tuple[str, ...]:
+        assert table is TABLE
+        return tuple(ADDRESSES[each] for each in addresses)
+
+    monkeypatch.setattr(tracing, "read_linked", lambda _path: b"")
+    monkeypatch.setattr(tracing, "parse_table", lambda _data, source: TABLE)
+    monkeypatch.setattr(tracing, "parse_block_map", lambda _data, source: ())
+    monkeypatch.setattr(tracing, "find_blocks", lambda *_: {})
+    monkeypatch.setattr(tracing, "holding", name)
     monkeypatch.setattr(probes, "parse_record", read)
-    monkeypatch.setattr(qemu_log, "ran_in_log", read)
+    monkeypatch.setattr(qemu_log, "find_addresses", find)
 
 
 def recorded(
@@ -271,9 +286,9 @@ def recorded(
     noted: list[RunResult] = []
     arguments = ("{model}",) if application else ("--cpu",)
     spec = make_spec(folder, "record main\n", arguments=arguments, application=application)
-    found, run = tracing.ran(ID, spec, device, noted.append, observables=OBSERVABLES, speaks=speaks)
-    assert found.link_sha256 == OBSERVABLES.link_sha256
-    return found.names, run, noted
+    made = tracing.ran(ID, spec, device, noted.append, observables=OBSERVABLES, speaks=speaks)
+    assert made.functions.link_sha256 == OBSERVABLES.link_sha256
+    return made.functions.names, made.run, noted
 
 
 def plays(*texts: str) -> Fickle:
@@ -382,3 +397,40 @@ def test_a_run_that_leaves_no_record_is_no_empty_list(tmp_path: Path, runs: int)
     assert caught.value.message == (
         f"{ID}: pixel-6 left no functions.bin, so its functions are not known"
     )
+
+
+def test_what_a_failing_run_needs_keeps_its_functions_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Blocks that a run with other data needs are joined."""
+    blocks = {"main": ("main", "b"), "a": ("a", "c")}
+
+    def find(_mapped: object, _table: object, ran: set[int]) -> dict[str, SplitFunction]:
+        own = {name: {ADDRESSES.index(each) for each in of} for name, of in blocks.items()}
+        return {
+            name: SplitFunction(name=name, digest="0" * 16, numbers=tuple(sorted(of & ran)))
+            for name, of in own.items()
+            if of & ran
+        }
+
+    monkeypatch.setattr(tracing, "find_blocks", find)
+
+    def runs(name: str, text: str) -> RunSpec:
+        folder = tmp_path / name
+        folder.mkdir()
+        return make_spec(folder, text, arguments=("{model}",), application=True)
+
+    spec = runs("own", "record main a\n")
+    complaints = (runs("other", "record main b\n"), runs("failing", "record a c d\nexit 3\n"))
+    made = tracing.ran(
+        ID,
+        spec,
+        FakeDevice(kind=tracing.EMULATED),
+        lambda _: None,
+        observables=OBSERVABLES,
+        speaks=False,
+        complaints=complaints,
+    )
+
+    assert [str(each) for each in made.blocks] == [f"main {'0' * 16} 1 5"]
+    assert {"a", "b", "c", "d", "main"} <= {*made.functions.names}

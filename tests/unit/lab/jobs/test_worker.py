@@ -238,9 +238,14 @@ OBSERVABLES = f"megtrim observables v1\nlink {'7' * 64}\nlogged\none\ntwo\n"
 
 @pytest.fixture
 def listed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tracing, "read_table", lambda _path: None)
-    for read in ((probes, "parse_record"), (qemu_log, "ran_in_log")):
-        monkeypatch.setattr(*read, lambda data, _table, source: data.decode().split())
+    monkeypatch.setattr(tracing, "read_linked", lambda _path: b"")
+    monkeypatch.setattr(tracing, "parse_table", lambda _data, source: None)
+    monkeypatch.setattr(tracing, "parse_block_map", lambda _data, source: ())
+    monkeypatch.setattr(tracing, "find_blocks", lambda *_: {})
+    # Names stand for addresses.
+    monkeypatch.setattr(tracing, "holding", lambda _table, addresses: tuple(sorted(addresses)))
+    for read in ((probes, "parse_record"), (qemu_log, "find_addresses")):
+        monkeypatch.setattr(*read, lambda data, _table, source: {*data.decode().split()})
 
 
 def recording_bundle(place: Place, **programs: str) -> Bundle:

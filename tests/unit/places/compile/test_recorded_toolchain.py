@@ -73,3 +73,12 @@ def test_a_cross_compiler_has_its_own_strip(tmp_path: Path) -> None:
 def test_what_is_not_there_is_named(tmp_path: Path, name: str, said: str) -> None:
     with pytest.raises(InputError, match=said):
         recorded.find(name, machine(tmp_path, "x86_64-linux-gnu", "strip"))
+
+
+def test_a_cross_compiler_of_clangs_has_debians_folder(tmp_path: Path) -> None:
+    """Its name has the folder's; the target that it prints has a vendor as well."""
+    tools = machine(tmp_path, "aarch64-unknown-linux-gnu", "aarch64-linux-gnu-clang", "strip")
+    folder = recorded.find("aarch64-linux-gnu-clang", tools).sysroot
+
+    there = Path("/usr/aarch64-linux-gnu/lib/ld-linux-aarch64.so.1").exists()
+    assert folder == (Path("/usr/aarch64-linux-gnu") if there else None)

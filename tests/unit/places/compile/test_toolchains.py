@@ -10,7 +10,7 @@ from megtrim.core.build_spec import Relocations, Toolchain
 from megtrim.core.config.toolchain import ToolchainConfig
 from megtrim.libs.util.errors import InputError
 from megtrim.libs.util.process import ProcessRunner
-from megtrim.places.compile.toolchains import clang_linux, host, ndk, tools, zig
+from megtrim.places.compile.toolchains import clang_linux, host, ndk, splitting, tools, zig
 from megtrim.places.compile.toolchains import kinds as toolchain_kinds
 
 
@@ -498,3 +498,55 @@ def test_zig_makes_static_programs(
     assert found.link_flags == ("-target", target, "-static", "-s", "-Wl,--build-id=none")
     assert found.compiler_check == f"string:zig {found.version}"
     assert found.sysroot is None
+
+
+def of(version: str, machine: str = "aarch64", kind: str = "clang-linux-arm64") -> Toolchain:
+    return Toolchain(
+        kind=kind,
+        target=f"{machine}-linux-gnu",
+        machine=machine,
+        version=version,
+        c_compiler=("cc",),
+        cxx_compiler=("c++",),
+    )
+
+
+@pytest.mark.parametrize(
+    ("toolchain", "said"),
+    [
+        (of("Debian clang version 22.1.8 (1~deb12u1)"), ""),
+        (of("clang version 22.1.0", kind="recorded"), ""),
+        (of("Debian clang version 19.1.7"), "y:3: trim.level: clang 19 does not cut functions"),
+        (of("Debian clang version 14.0.6"), "y:3: trim.level: clang 14 does not cut functions"),
+        (of("clang version 23.1.0"), "y:3: trim.level: clang 23 may not cut functions soundly"),
+        (of("gcc 12.2.0", kind="recorded"), "not by gcc 12.2.0 for aarch64-linux-gnu"),
+        (of("clang version 22.1.8", "x86_64", "recorded"), "for x86_64-linux-gnu"),
+        (of("0.17.0", kind="zig"), "not by 0.17.0"),
+    ],
+)
+def test_only_what_passed_the_test_cuts_functions(toolchain: Toolchain, said: str) -> None:
+    try:
+        splitting.expect_sound(toolchain, "y:3: trim.level")
+        found = ""
+    except InputError as error:
+        found = error.message
+        assert "clang 22 (on Debian: apt-get install clang-22 lld-22 llvm-22)" in str(error.hint)
+    assert said in found
+    assert bool(said) == bool(found)
+
+
+@pytest.mark.parametrize(
+    ("keys", "kind", "clang"),
+    [
+        ({"kind": "clang-linux-arm64"}, "clang-linux-arm64", 22),
+        ({"kind": "auto"}, "clang-linux-arm64", 22),
+        ({"kind": "clang-linux-arm64", "clang": 19}, "clang-linux-arm64", 19),
+        ({"kind": "host"}, "host", None),
+    ],
+)
+def test_blocks_have_a_compiler_of_their_own(
+    tmp_path: Path, keys: dict[str, Any], kind: str, clang: int | None
+) -> None:
+    there = machine(tmp_path, "clang++-14", "ld.lld-14", "clang++-22", "ld.lld-22")
+    found = splitting.choose(ToolchainConfig(**keys), there)
+    assert (found.kind, found.clang) == (kind, clang)

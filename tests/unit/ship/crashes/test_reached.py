@@ -232,3 +232,18 @@ def test_functions_are_grouped_by_what_called_them_first(name: str) -> None:
     groups = [(each.caller, len(each.functions), each.runs) for each in found.groups]
     assert groups == expected
     assert found.passed_over == {}
+
+
+def test_a_part_of_a_function_has_the_name_of_the_whole() -> None:
+    """It is entered at any of its blocks, so any address in it counts."""
+    part = f"{SECOND}.cold"
+    made = deferring()
+    functions = (*made.table.functions, Function(part, 0x20040, 64))
+    made = replace(
+        made,
+        table=replace(made.table, functions=functions),
+        left_out=(*made.left_out, part),
+    )
+    record = parse_record(f"{ID} {0x20050:08x}\n".encode(), source="r")
+
+    assert price(record, [made]).prices == {("second(int)",): 64}

@@ -49,7 +49,7 @@ from megtrim.core.cli.session.preflight import (
     expect_usable_files,
     list_named_files,
 )
-from megtrim.core.config.kinds import LINK, name_source
+from megtrim.core.config.kinds import BLOCKS, LINK, name_source
 from megtrim.core.config.load import LoadedConfig, load_config
 from megtrim.core.config.model import Config
 from megtrim.core.evidence.evidence import JobPurpose, read_brought
@@ -70,7 +70,7 @@ from megtrim.places.compile.projects.checkout import Checkout
 from megtrim.places.compile.projects.cmake.driver import expect_plain
 from megtrim.places.compile.projects.recorded.builder import IdleBuilder, RecordedBuilder
 from megtrim.places.compile.toolchains import kinds as toolchain_kinds
-from megtrim.places.compile.toolchains import recorded
+from megtrim.places.compile.toolchains import recorded, splitting
 from megtrim.places.devices import kinds as device_kinds
 from megtrim.places.devices import qemu, relocation_support
 from megtrim.places.devices.counting import CountingEmulator
@@ -282,7 +282,10 @@ def find_toolchain(loaded: LoadedConfig, processes: ProcessRunner) -> Toolchain:
     relocations = loaded.config.trim.relocations or Relocations.NONE
     if loaded.config.engine.kind == LINK:
         return recorded.find(loaded.config.engine.compiler, processes)
-    return toolchain_kinds.find(loaded.config.toolchain, processes, relocations, emulated=emulated)
+    wanted = loaded.config.toolchain
+    if loaded.config.trim.level == BLOCKS:
+        wanted = splitting.choose(wanted, processes)
+    return toolchain_kinds.find(wanted, processes, relocations, emulated=emulated)
 
 
 def open_engine(loaded: LoadedConfig, processes: ProcessRunner) -> Project:

@@ -2,6 +2,7 @@
 
 import fnmatch
 import shutil
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from megtrim.core.build_spec import UNSTRIPPED, BuildSpec, Link, LinkSpec, StubForm, Variant
@@ -12,21 +13,24 @@ from megtrim.core.chain.graph import (
     LINKED,
     base_task,
     defers_functions,
+    splits_functions,
     trims_plain_build,
 )
 from megtrim.core.chain.result_store import StageFolder
 from megtrim.core.chain.session import Session, TaskResults, binary
 from megtrim.core.config.value_types import OF_APPLICATIONS
 from megtrim.core.functions import guards, link_map, linker_script, rest
+from megtrim.core.functions.blocks import CutPlan, find_digests, plan_cuts
 from megtrim.core.functions.calls import Disassembly, parse_code
 from megtrim.core.functions.guards import ErrorRule, Guard
-from megtrim.core.functions.kept_functions import KeepPattern, keep_always
+from megtrim.core.functions.kept_functions import KeepPattern, keep_always, matching
 from megtrim.core.functions.link_map import LinkMap
 from megtrim.core.functions.observables import Observables, read_observables
-from megtrim.core.keep.keepset import KeepSet
+from megtrim.core.keep.keepset import KeepSet, ScenarioRecord
 from megtrim.core.keep.keepset_files import read_keep_set
 from megtrim.core.trim.builds import applications, size_options, variants
 from megtrim.core.trim.results import UnfoldedLinksResult
+from megtrim.libs.elf.block_map import parse_block_map
 from megtrim.libs.elf.layout import WITH_BUILD_ID, ElfLayout
 from megtrim.libs.elf.symbol_names import brief
 from megtrim.libs.elf.symbol_table import (
@@ -44,11 +48,16 @@ KEEP_SET = "keep set"
 
 BASE = "base"
 
+CUT_FORM = "1"
+"""How functions are cut, and which stay whole."""
+
 
 class UnfoldedLink(Value):
     table: FunctionTable
     code: Disassembly
     observables: Observables
+    digests: Mapping[str, str]
+    """Of functions that can be cut, by name."""
 
     @property
     def unseen(self) -> frozenset[str]:
@@ -61,6 +70,15 @@ class RelinkedProgram(Value):
     kept: frozenset[str]
     dropped: tuple[str, ...]
     code: Disassembly
+    cuts: CutPlan
+
+    @property
+    def deferred(self) -> rest.Deferred:
+        return rest.Deferred(whole=frozenset(self.dropped), cut=frozenset(self.cuts.blocks))
+
+    def count_changed_bytes(self) -> int:
+        sizes = {each.name: each.size_bytes for each in self.before.functions}
+        return sum(sizes.get(name, 0) for name in self.cuts.changed)
 
 
 class UntrimmedProgram(Value):
@@ -69,6 +87,8 @@ class UntrimmedProgram(Value):
     unfolded: UnfoldedLink
     origins: LinkMap
     patterns: tuple[KeepPattern, ...]
+    splits: bool
+    """Whether functions that ran may be cut."""
 
     def trim(self, keep: KeepSet) -> RelinkedProgram:
         """Raises InputError if the keep set needs nothing of it."""
@@ -86,18 +106,30 @@ class UntrimmedProgram(Value):
             kept=ran,
             dropped=self.find_dropped(ran),
             code=self.unfolded.code,
+            cuts=self._plan_cuts(records, ran),
         )
 
+    def _plan_cuts(self, records: Iterable[ScenarioRecord], ran: frozenset[str]) -> CutPlan:
+        """What is kept although it did not run finds the functions that it calls whole."""
+        if not self.splits:
+            return CutPlan(blocks={}, changed=())
+        listed = ((record.functions, record.blocks) for record in records)
+        texts = (pattern.text for pattern in self.patterns)
+        whole = {*matching(texts, self.unfolded.table, self.origins)}
+        whole |= self.unfolded.code.called_by(self._find_always(ran))
+        return plan_cuts(listed, self.unfolded.digests, whole)
+
     def find_dropped(self, ran: frozenset[str]) -> tuple[str, ...]:
-        always = keep_always(
+        kept = {*ran, *self._find_always(ran)}
+        return linker_script.droppable(self.unfolded.table, kept, self.unfolded.observables)
+
+    def _find_always(self, ran: frozenset[str]) -> tuple[str, ...]:
+        return keep_always(
             self.patterns,
             ran=ran,
             unseen=self.unfolded.unseen,
             code=self.unfolded.code,
             origins=self.origins,
-        )
-        return linker_script.droppable(
-            self.unfolded.table, {*ran, *always}, self.unfolded.observables
         )
 
 
@@ -133,6 +165,8 @@ def shipped_inputs(session: Session) -> dict[str, str]:
     }
     if defers_functions(config):
         named["deferred"] = rest.IDENTITY
+    if splits_functions(config):
+        named["cut"] = CUT_FORM
     if config.trim.crash_ids:
         named["crash ids"] = "each stub"
     if config.trim.on_missing == "error":
@@ -186,6 +220,7 @@ def read_unfolded(target: str, results: TaskResults) -> UnfoldedLink:
         table=table,
         code=parse_code(data, table, source=target),
         observables=read_observables(folder.file(observables(target))),
+        digests=find_digests(parse_block_map(data, source=str(program)), table),
     )
 
 
@@ -256,6 +291,7 @@ def read_program(target: str, session: Session) -> UntrimmedProgram:
         unfolded=read_unfolded(target, session.results),
         origins=link_map.read_map(session.done[LINKED].file(listed)),
         patterns=tuple(patterns),
+        splits=splits_functions(session.config),
     )
 
 
@@ -337,6 +373,7 @@ def specify_deferring_link(program: RelinkedProgram, session: Session) -> LinkSp
         hidden=find_hidden(program.target, session),
         sources=rest.sources(size_bytes),
         deferred=program.dropped,
+        blocks=tuple(program.cuts.blocks.items()),
         near=tuple(sorted(own - elsewhere)),
         layout=rest.layout(whole.machine, by_lld=by_lld, shared=shared),
         unwind_tables=size_options.keeps_unwind_tables(program.target, session),

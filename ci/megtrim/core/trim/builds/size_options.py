@@ -17,11 +17,13 @@ from megtrim.core.build_spec import (
 )
 from megtrim.core.chain.graph import trims_functions, trims_plain_build
 from megtrim.core.chain.session import Session
+from megtrim.core.config.kinds import BLOCKS, DEFERRING_LEVELS
 from megtrim.core.config.model import TrimConfig, switched_off
 from megtrim.core.trim.builds import applications
 from megtrim.core.trim.results import SizeFlagResult
 from megtrim.libs.util.errors import InputError
 from megtrim.libs.util.value import Value
+from megtrim.places.compile.toolchains import splitting
 
 _UNCHANGED = ("true", "none")
 WITH_LLD = ("zig", "clang-linux-arm64", "clang-linux-armhf", "ndk")
@@ -147,9 +149,11 @@ def inlines_at_link(session: Session) -> bool:
 
 def expect_usable(session: Session) -> None:
     loaded = session.request.loaded
-    if loaded.config.trim.level == "deferred":
+    if loaded.config.trim.level in DEFERRING_LEVELS:
         where = f"{loaded.path}:{loaded.line('trim', 'level')}"
         _expect_deferring(session.services.toolchain, where)
+    if loaded.config.trim.level == BLOCKS:
+        splitting.expect_sound(session.services.toolchain, loaded.describe("trim", "level"))
     for choice in _choices(session, switched_off(loaded.config.trim)):
         if choice.requested and choice.why_not:
             where = f"{loaded.path}:{loaded.line('trim', 'means', choice.means)}"
@@ -220,7 +224,7 @@ def choose(
             (value, _explain_refusal(means, value, toolchain, off, alone=alone, whole=whole))
             for value in candidates
         ]
-        if trim.level == "deferred" and means in _NOT_DEFERRING:
+        if trim.level in DEFERRING_LEVELS and means in _NOT_DEFERRING:
             refusals = [(value, _NOT_DEFERRING[means]) for value in candidates]
         value, why_not = next((refusal for refusal in refusals if not refusal[1]), refusals[-1])
         chosen.append(

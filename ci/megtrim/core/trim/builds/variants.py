@@ -14,12 +14,13 @@ from megtrim.core.build_spec import (
     Variant,
 )
 from megtrim.core.chain.filenames import WORK_FOLDER
-from megtrim.core.chain.graph import HEADER
+from megtrim.core.chain.graph import HEADER, splits_functions
 from megtrim.core.chain.result_store import StageFolder
 from megtrim.core.chain.session import Services, Session, TaskResults
 from megtrim.core.config.model import OPTIONS, switched_off, switched_on
 from megtrim.core.trim.builds import applications, size_options
 from megtrim.core.trim.builds.switches import is_minimum_size, switch_options
+from megtrim.libs.elf.block_map import MAP_FLAG
 from megtrim.libs.elf.layout import WITH_BUILD_ID
 from megtrim.places.compile.projects.cmake.driver import is_build_tree
 from megtrim.places.compile.projects.tested import SuiteFolder
@@ -39,9 +40,10 @@ def make_spec(session: Session, variant: Variant, header: Mapping[str, str]) -> 
         header=header,
     )
     lto = applications.lto_flags(session.request, variant)
+    mapped = (MAP_FLAG,) if splits_functions(config) else ()
     made = replace(
         made,
-        compile_flags=(*made.compile_flags, *lto),
+        compile_flags=(*made.compile_flags, *lto, *mapped),
         link_flags=tuple(dict.fromkeys((*made.link_flags, *lto))),
     )
     if variant is Variant.REDUCED:

@@ -61,6 +61,10 @@ class RunSpec(Value):
     """File that the program leaves and that is brought back; empty: none."""
     without_model: bool = False
     """The model is named and not there."""
+    missing: str = ""
+    """An input that is named and not there; empty: all are."""
+    is_folder: bool = False
+    """A folder is in the place of the ``missing`` input."""
     with_rest: bool = False
     """The deferred functions of the file with the engine lie next to it."""
     prefix: str = ""
@@ -95,17 +99,7 @@ def run_on(lease: Lease, spec: RunSpec) -> RunResult:
     No scenario can run there then. ProgramKilled: something outside ended it, whatever it is.
     """
     with lease.open() as directory:
-        program = spec.program.name
-        directory.put(spec.program, program)
-        for name in spec.companions:
-            library = spec.program.with_name(name)
-            directory.put(library, read_own_name(library) or name)
-        if spec.with_rest:
-            holder = spec.holder
-            rest = holder.with_name(f"{holder.name}{REST_SUFFIX}")
-            # Its program finds it by the name under which it was loaded.
-            loaded = read_own_name(holder) if spec.companions else ""
-            directory.put(rest, f"{loaded or holder.name}{REST_SUFFIX}")
+        _put_program(directory, spec)
         if spec.model is not None and not spec.without_model:
             directory.put(spec.model, spec.prefix + name_model_file())
         read = {name: path for name, path in spec.inputs.items() if name != STDIN}
@@ -114,11 +108,14 @@ def run_on(lease: Lease, spec: RunSpec) -> RunResult:
             for i, (name, path) in enumerate(sorted(read.items()))
         }
         for name, path in read.items():
-            directory.put(path, inputs[name])
+            if name != spec.missing:
+                directory.put(path, inputs[name])
+        if spec.is_folder:
+            directory.make(inputs[spec.missing])
         if spec.cache is not None:
             directory.put(spec.cache, spec.prefix + CACHE_FILE)
         directory.make(spec.prefix + DUMP)
-        argv = _command(spec, program, inputs)
+        argv = _command(spec, spec.program.name, inputs)
         given = spec.inputs.get(STDIN)
         if given is not None:
             directory.put(given, STDIN_FILE)
@@ -148,6 +145,19 @@ def run_on(lease: Lease, spec: RunSpec) -> RunResult:
             outputs=outputs,
             recorded=directory.get(spec.recorded) if spec.recorded else None,
         )
+
+
+def _put_program(directory: RunDirectory, spec: RunSpec) -> None:
+    directory.put(spec.program, spec.program.name)
+    for name in spec.companions:
+        library = spec.program.with_name(name)
+        directory.put(library, read_own_name(library) or name)
+    if spec.with_rest:
+        holder = spec.holder
+        rest = holder.with_name(f"{holder.name}{REST_SUFFIX}")
+        # Its program finds it by the name under which it was loaded.
+        loaded = read_own_name(holder) if spec.companions else ""
+        directory.put(rest, f"{loaded or holder.name}{REST_SUFFIX}")
 
 
 def _command(spec: RunSpec, program: str, inputs: Mapping[str, str]) -> tuple[str, ...]:

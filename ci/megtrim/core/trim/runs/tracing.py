@@ -4,30 +4,43 @@ It needs programs and a device, and no configuration: the stage ``profile`` and 
 which has nothing but a bundle, share it.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from megtrim.core.build_spec import Link, Variant
 from megtrim.core.chain.filenames import TRACE_FILE
 from megtrim.core.functions import probes, qemu_log
+from megtrim.core.functions.blocks import find_blocks
 from megtrim.core.functions.observables import FunctionList, Observables, function_list
 from megtrim.core.keep.marks import RegionTraces
+from megtrim.core.keep.split_function import SplitFunction
 from megtrim.core.keep.trace import Trace
 from megtrim.core.own_program import read_error
 from megtrim.core.trim.runs import execution
+from megtrim.core.trim.runs.complaints import UNKNOWN_FLAG
 from megtrim.core.trim.runs.execution import RunResult, RunSpec
-from megtrim.libs.elf.symbol_table import read_table
+from megtrim.libs.elf.block_map import parse_block_map
+from megtrim.libs.elf.symbol_table import holding, parse_table, read_linked
 from megtrim.libs.programs.exit_status import ProgramRun, RunOutcome, ending
 from megtrim.libs.util.errors import InfrastructureFailure, ProductFailure
+from megtrim.libs.util.value import Value
 from megtrim.places.devices.device import Lease
 
 Note = Callable[[RunResult], None]
+
+
+class Recorded(Value):
+    functions: FunctionList
+    blocks: tuple[SplitFunction, ...]
+    """Of functions that may be cut; empty where no blocks can be observed."""
+    run: ProgramRun
+
+
 EMULATED = "qemu"
 """Devices of this kind log what they translate."""
 
 _LOGGED = (qemu_log.LOG_FILE, qemu_log.ENVIRONMENT)
 _PROBED = (probes.RECORD_FILE, probes.ENVIRONMENT)
-_UNKNOWN_FLAG = "--no-such-flag"
 _UNTRIMMED = "the model, its arguments or its inputs do not work untrimmed"
 _ON_PLAIN = "does the scenario run on the plain build?"
 _OF_LIBRARY = (
@@ -78,19 +91,23 @@ def ran(
     *,
     observables: Observables,
     speaks: bool,
-) -> tuple[FunctionList, ProgramRun]:
+    complaints: Sequence[RunSpec] = (),
+) -> Recorded:
     """Return the list of functions that ran, and the run that was asked for.
 
     ``spec`` is of the link that :func:`link_for` names, with its symbols; ``observables`` are
     those of the unfolded link, and make the list the same, whoever records. ``speaks``: the
-    program has words for what goes wrong, so they are kept. Raises ProductFailure where the run
-    fails, InfrastructureFailure where nothing was recorded.
+    program has words for what goes wrong, so they are kept. ``complaints``: further runs. Where
+    one fails, and runs blocks that no other does, their functions may not be cut. Raises
+    ProductFailure where the run fails, InfrastructureFailure where nothing was recorded.
     """
     logged = link_for(lease, shared=bool(spec.companions)) is Link.UNFOLDED
     record, variables = _LOGGED if logged else _PROBED
-    wanted = replace(spec, recorded=record, environment={**spec.environment, **variables})
-    read = qemu_log.ran_in_log if logged else probes.parse_record
-    table = read_table(spec.holder)
+    watched = {**spec.environment, **variables}
+    wanted = replace(spec, recorded=record, environment=watched)
+    data = read_linked(spec.holder)
+    table = parse_table(data, source=str(spec.holder))
+    mapped = parse_block_map(data, source=str(spec.holder)) if logged else ()
     hint = _OF_LIBRARY if spec.companions else _ON_PLAIN
     # A string copies long names, as users have them, by other functions than those that fit in it.
     found = [
@@ -98,18 +115,38 @@ def ran(
         for each in (wanted, replace(wanted, prefix=_LONG))
     ]
     if speaks and not spec.application:  # an application's words are those of its own scenarios
-        unknown = replace(wanted, arguments=(*spec.arguments, _UNKNOWN_FLAG))
-        complaints = (replace(wanted, without_model=True), unknown)
-        found += [_run(scenario, complaint, lease, note) for complaint in complaints]
+        unknown = replace(wanted, arguments=(*spec.arguments, UNKNOWN_FLAG))
+        spoken = (replace(wanted, without_model=True), unknown)
+        found += [_run(scenario, each, lease, note) for each in spoken]
+    watched_ones = (replace(each, recorded=record, environment=watched) for each in complaints)
+    found += [_run(scenario, each, lease, note) for each in watched_ones]
     names: set[str] = set()
+    addresses: set[int] = set()
+    failing: set[int] = set()
     for each in found:
         if not each.recorded:
             lost = f"left no {wanted.recorded}, so its functions are not known"
             msg = f"{scenario}: {lease.name} {lost}"
             loads = f"does the program load {spec.holder.name}? Else " if spec.companions else ""
             raise InfrastructureFailure(msg, hint=f"{loads}run it again, or on another device")
-        names.update(read(each.recorded, table, source=f"{wanted.recorded} of {scenario}"))
-    return function_list(observables, names), found[0].run
+        source = f"{wanted.recorded} of {scenario}"
+        if logged:
+            seen = qemu_log.find_addresses(each.recorded, table, source=source)
+            if ending(each.run) is RunOutcome.PASSED:
+                addresses |= seen
+            else:
+                failing |= seen
+        else:
+            names.update(probes.parse_record(each.recorded, table, source=source))
+    functions = function_list(observables, names.union(holding(table, addresses | failing)))
+    known = find_blocks(mapped, table, addresses)
+    with_failing = find_blocks(mapped, table, addresses | failing)
+    blocks = tuple(
+        known[name]
+        for name in functions.names
+        if name in known and known[name] == with_failing[name]
+    )
+    return Recorded(functions=functions, blocks=blocks, run=found[0].run)
 
 
 def _run_checked(

@@ -8,9 +8,10 @@ import hashlib
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from megtrim.core.build_spec import Link, LinkSpec, Switch
-from megtrim.core.chain.filenames import FUNCTIONS_FILE, KEEP_SET_FILE
+from megtrim.core.chain.filenames import BLOCKS_FILE, FUNCTIONS_FILE, KEEP_SET_FILE
 from megtrim.core.chain.graph import (
     FUNCTIONS,
     HEADER,
@@ -19,19 +20,25 @@ from megtrim.core.chain.graph import (
     Task,
     functions_task,
     keeps_tests,
+    splits_functions,
     trims_plain_build,
 )
-from megtrim.core.chain.result_store import content_of
+from megtrim.core.chain.result_store import StageFolder, content_of
 from megtrim.core.chain.session import Services, Session, TrimRequest, scenario_inputs
 from megtrim.core.config.model import switched_off
 from megtrim.core.config.scenarios import Scenario, all_scenarios
 from megtrim.core.evidence.binding import binding, deviceless
 from megtrim.core.evidence.evidence import LARGEST_LIST, DeviceResult, expect_fitting, find_brought
 from megtrim.core.functions import link_map, linker_script, probes
+from megtrim.core.functions.blocks import (
+    BlockList,
+    dump_blocks,
+    parse_blocks,
+)
 from megtrim.core.functions.calls import OWN_CALLS
 from megtrim.core.functions.kept_functions import matching, without_chance
 from megtrim.core.functions.observables import (
-    FunctionList,
+    MAX_BYTES,
     Observables,
     dump_list,
     dump_observables,
@@ -43,6 +50,7 @@ from megtrim.core.functions.observables import (
 )
 from megtrim.core.keep.keepset import KeepSet, ScenarioRecord, build_keep_set
 from megtrim.core.keep.keepset_files import dump_keep_set, read_keep_set
+from megtrim.core.keep.split_function import SplitFunction
 from megtrim.core.keep.trace import Trace, TraceFailure, TraceProblem
 from megtrim.core.project import find_operators
 from megtrim.core.trim.builds import applications, size_options, variants
@@ -55,6 +63,7 @@ from megtrim.core.trim.results import (
     UnfoldedLinksResult,
 )
 from megtrim.core.trim.runs import suite_records, tracing
+from megtrim.core.trim.runs.complaints import FORM, list_complaints
 from megtrim.core.trim.runs.scenario_runs import (
     binding_of,
     cache_inputs,
@@ -66,6 +75,7 @@ from megtrim.core.trim.runs.scenario_runs import (
 from megtrim.libs.elf.symbol_table import parse_table, read_linked
 from megtrim.libs.util.errors import ACCEPT, InputError
 from megtrim.libs.util.files import sha256_file
+from megtrim.libs.util.input_files import read_bytes
 from megtrim.places.compile.projects.link.relink import LINKS
 from megtrim.places.devices.device import Lease
 from megtrim.places.devices.retry import run_with_retries
@@ -196,6 +206,8 @@ def _scenario_inputs(scenario: Scenario, session: Session) -> dict[str, str]:
     named = _run_inputs(scenario, session)
     named["link"] = _link_of(scenario, session)
     named["says what goes wrong"] = str(speaks(session.request))
+    if splits_functions(session.config):
+        named["complaints"] = FORM
     for file, sha256 in session.done[LINKED].files.items():
         if file.startswith(f"{LINKS}/") and file.endswith(files):
             named[f"program {file}"] = sha256
@@ -230,24 +242,33 @@ def _record(scenario: Scenario, session: Session, folder: Path) -> RecordResult:
     name = applications.name_of(scenario, session.request)
     observed = read_observables(links.file(linking.observables(holder)))
 
-    def attempt(lease: Lease) -> tuple[FunctionList, float]:
+    splits = splits_functions(session.config)
+
+    def attempt(lease: Lease) -> tuple[tracing.Recorded, float]:
         label = tracing.link_for(lease, shared=holder != name)
         program = links.file(linking.locate_unstripped(label, name))
         spec = make_run_spec(scenario, session, program, cache=cache_of(scenario, session))
-        found, run = tracing.ran(
-            scenario.id,
-            spec,
-            lease,
-            lambda _seen: None,
-            observables=observed,
-            speaks=speaks(session.request),
-        )
-        return found, run.wall_s
+        with TemporaryDirectory() as damaged:
+            complaints = tuple(list_complaints(spec, Path(damaged))) if splits else ()
+            recorded = tracing.ran(
+                scenario.id,
+                spec,
+                lease,
+                lambda _seen: None,
+                observables=observed,
+                speaks=speaks(session.request),
+                complaints=complaints,
+            )
+        return recorded, recorded.run.wall_s
 
-    found, time_s = run_with_retries(
+    recorded, time_s = run_with_retries(
         session.services.device(scenario), attempt, say=session.console.say
     )
+    found = recorded.functions
     (folder / FUNCTIONS_FILE).write_text(dump_list(found), encoding="utf-8")
+    if splits:
+        blocks = BlockList(link_sha256=found.link_sha256, functions=recorded.blocks)
+        (folder / BLOCKS_FILE).write_text(dump_blocks(blocks), encoding="utf-8")
     return RecordResult(functions=len(found.names), time_s=time_s)
 
 
@@ -300,6 +321,8 @@ def _keep_inputs(session: Session) -> dict[str, str]:
         # Equal lists of other arguments are another keep set: it says what each is bound to.
         named[f"scenario {scenario.id}"] = binding_of(scenario, session)
         named[f"functions {scenario.id}"] = files[FUNCTIONS_FILE]
+        if BLOCKS_FILE in files:
+            named[f"blocks {scenario.id}"] = files[BLOCKS_FILE]
     if REACHED in session.done:
         named["functions of tests"] = content_of(session.done[REACHED])
     return named
@@ -369,4 +392,15 @@ def _with_functions(
     needed = without_chance(
         found.names, unseen=link.unseen, code=link.code, observables=link.observables
     )
-    return replace(record, functions=needed, link_sha256=found.link_sha256)
+    split = _read_blocks(folder)
+    blocks = tuple(each for each in split if each.name in frozenset(needed))
+    return replace(record, functions=needed, blocks=blocks, link_sha256=found.link_sha256)
+
+
+def _read_blocks(folder: StageFolder) -> tuple[SplitFunction, ...]:
+    """A list that a device elsewhere made has none: its functions stay whole."""
+    if BLOCKS_FILE not in folder.files:
+        return ()
+    path = folder.file(BLOCKS_FILE)
+    data = read_bytes(path, most_bytes=MAX_BYTES, expected="a list of blocks", hint="trim again")
+    return parse_blocks(data, source=str(path)).functions

@@ -108,6 +108,9 @@ def _link(session: Session, folder: Path) -> ReduceResult:
                 held=len(each.before.functions),
                 dropped=len(each.dropped),
                 guarded=len(guards_of.get(each.target, ())),
+                cut=len(each.cuts.blocks),
+                changed=len(each.cuts.changed),
+                changed_bytes=each.count_changed_bytes(),
             )
             for each in programs
         },
@@ -182,7 +185,7 @@ def _prove(
     after = read_table(shipped)
     if defers_functions(session.config):
         place = rest.find_place(shipped.read_bytes(), source=program.target)
-        rest.prove(program.before, after, program.dropped, place, source=program.target)
+        rest.prove(program.before, after, program.deferred, place, source=program.target)
         return
     base = session.done[base_task(session.config)]
     kept = program.kept

@@ -1,5 +1,6 @@
 """Builds one variant: shadow tree, host tools, CMake, Ninja, header check, stripped artifacts."""
 
+import shlex
 import shutil
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -26,6 +27,7 @@ from megtrim.places.compile.projects.cmake.compiler_cache import CompilerCache
 from megtrim.places.compile.projects.cmake.driver import Job, WorkTree
 from megtrim.places.compile.projects.link import relink
 from megtrim.places.compile.projects.link.invocation import LinkCommand, LinkEnvironment
+from megtrim.places.compile.projects.link.splitting import CompiledUnit
 from megtrim.places.compile.projects.linked_files import is_elf
 from megtrim.places.compile.projects.tested import SuiteFolder
 
@@ -105,7 +107,9 @@ class Builder:
                 link_env = self._link_environment(
                     each.target, each.label, tree, folder, applications
                 )
-                relink.make(each, self._find_command(each.target, link_env), link_env, folder)
+                command = self._find_command(each.target, link_env)
+                units = self._list_units(tree, each.target) if each.blocks else ()
+                relink.make(each, command, link_env, folder, units)
 
     def expect_linkable(
         self,
@@ -159,6 +163,15 @@ class Builder:
 
     def _find_command(self, target: str, link_env: LinkEnvironment) -> LinkCommand:
         return relink.read_command(_find_artifact(link_env.build, target), link_env)
+
+    def _list_units(self, tree: WorkTree, target: str) -> tuple[CompiledUnit, ...]:
+        """Return how each object of the build was compiled, for the link of a target."""
+        del target  # those of all targets are recorded together
+        units = build_records.parse_units(build_records.read_commands(tree.build), tree.build)
+        return tuple(
+            CompiledUnit(output=output, words=tuple(shlex.split(unit.command)), folder=tree.build)
+            for output, unit in units.items()
+        )
 
     def _is_up_to_date(
         self, spec: BuildSpec, tree: WorkTree, applications: tuple[ApplicationSpec, ...]

@@ -1,6 +1,7 @@
 """The compiler that a project's own commands call, by its name on the PATH."""
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
 
 from megtrim.core.build_spec import Toolchain
@@ -42,7 +43,7 @@ def find(name: str, processes: ProcessRunner) -> Toolchain:
         c_compiler=(c,),
         cxx_compiler=(cxx,),
         strip=(_find_strip(before, target, processes), "--strip-all"),
-        sysroot=_find_sysroot(target, processes),
+        sysroot=_find_sysroot((before.rstrip("-"), target), processes),
     )
 
 
@@ -60,8 +61,13 @@ def _find_strip(before: str, target: str, processes: ProcessRunner) -> str:
     return found or tools.need(processes, "strip", hint="on Debian: apt-get install binutils")
 
 
-def _find_sysroot(target: str, processes: ProcessRunner) -> Path | None:
-    """Where Debian's cross compilers keep the loader and libraries of their target."""
-    folder = Path("/usr", target)
-    loaders = (folder / "lib" / name for name in _LOADERS)
-    return folder if any(processes.read(each) is not None for each in loaders) else None
+def _find_sysroot(names: Sequence[str], processes: ProcessRunner) -> Path | None:
+    """Where Debian's cross compilers keep the loader and libraries of their target.
+
+    The compiler clang has another name for the target than the folder has.
+    """
+    for folder in (Path("/usr", name) for name in names if name):
+        loaders = (folder / "lib" / name for name in _LOADERS)
+        if any(processes.read(each) is not None for each in loaders):
+            return folder
+    return None

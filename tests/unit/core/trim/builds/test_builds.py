@@ -289,10 +289,14 @@ def make_program(*patterns: str) -> UntrimmedProgram:
         target="load_and_run",
         identity=LINK,
         unfolded=UnfoldedLink(
-            table=code.table, code=code, observables=Observables(link_sha256=LINK, groups=groups)
+            table=code.table,
+            code=code,
+            observables=Observables(link_sha256=LINK, groups=groups),
+            digests={},
         ),
         origins=ORIGINS,
         patterns=tuple(KeepPattern(text=each) for each in patterns),
+        splits=False,
     )
 
 

@@ -14,14 +14,16 @@ from megtrim.core.functions import addresses, link_map, linker_script, local_fun
 from megtrim.libs.util.errors import InfrastructureFailure, InputError
 from megtrim.libs.util.files import guard_write, write_atomically
 from megtrim.places.compile.projects.cmake import driver
-from megtrim.places.compile.projects.link import invocation
+from megtrim.places.compile.projects.link import invocation, splitting
 from megtrim.places.compile.projects.link.invocation import (
     ASK_TIMEOUT_S,
     LINK_TIMEOUT_S,
     LinkCall,
     LinkCommand,
     LinkEnvironment,
+    Linker,
 )
+from megtrim.places.compile.projects.link.splitting import CompiledUnit
 
 LINKS = "links"
 STRIPPED = "stripped"
@@ -54,8 +56,16 @@ _UNWINDERS = frozenset({"libgcc_eh.a", "libgcc_real.a"})
 """They abort, without their message, if they do not find unwind tables of their own."""
 
 
-def make(spec: LinkSpec, command: LinkCommand, link_env: LinkEnvironment, folder: Path) -> None:
+def make(
+    spec: LinkSpec,
+    command: LinkCommand,
+    link_env: LinkEnvironment,
+    folder: Path,
+    units: Collection[CompiledUnit],
+) -> None:
     """Link to ``folder/links/LABEL/TARGET``, with symbols; ``stripped/TARGET`` is next to it.
+
+    ``units`` are compiled again where functions are cut.
 
     Raises InputError if the linker cannot do it, ProductFailure if the link fails.
     """
@@ -72,7 +82,12 @@ def make(spec: LinkSpec, command: LinkCommand, link_env: LinkEnvironment, folder
     if spec.unfolded:
         _expect_code(command, call, spec.target, link_env)
     argv = (*call.argv, *_last(spec, call, link_env))
-    if spec.deferred:
+    if spec.blocks:
+        if call.linker is not Linker.LLD:
+            msg = f"{spec.target}: {call.linker} links it, and functions are cut for lld only"
+            raise InputError(msg, hint="link with -fuse-ld=lld, or set trim.level: deferred")
+        argv = splitting.split(argv, dict(spec.blocks), units, link_env)
+    if spec.deferred or spec.blocks:
         argv = _defer_sections(argv, call, spec, link_env)
     elif spec.emptied or not spec.unwind_tables:
         argv = copy_inputs(argv, link_env, spec)
@@ -311,7 +326,8 @@ def copy_inputs(
     link of them ``placed``. Raises InputError for a damaged object or archive.
     """
     names = local_functions.number_names(spec.emptied)
-    deferred = frozenset(spec.deferred)
+    cut = frozenset(name for name, _ in spec.blocks)
+    deferred = rest.Deferred(whole=frozenset(spec.deferred), cut=cut)
     near = frozenset(spec.near)
     made: dict[Path, str] = {}
     words = [argv[0]]
@@ -333,7 +349,7 @@ def copy_inputs(
             if placed is not None:
                 needed = placed.get(str(link_env.scratch / "inputs" / place))
                 edits += rest.edits(data, deferred, needed, near, source=str(path))
-            elif deferred:
+            elif deferred.whole or deferred.cut:
                 edits += rest.forget(data, deferred, source=str(path))
             made[path] = str(copy) if _copy_edited(path, copy, edits) else word
         words.append(made[path])

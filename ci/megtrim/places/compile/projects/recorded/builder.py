@@ -18,6 +18,7 @@ from megtrim.places.compile.projects.checkout import Checkout, digest_of
 from megtrim.places.compile.projects.cmake import driver
 from megtrim.places.compile.projects.cmake.driver import WorkTree
 from megtrim.places.compile.projects.link.invocation import LinkCommand, LinkEnvironment
+from megtrim.places.compile.projects.link.splitting import CompiledUnit
 from megtrim.places.compile.projects.linked_files import is_elf
 from megtrim.places.compile.projects.recorded import inputs, links
 from megtrim.places.compile.projects.recorded.calls import RecordedCall, Role
@@ -39,6 +40,7 @@ def run_recorded(
     progress: Progress,
     *,
     linking: tuple[str, ...] = (),
+    of_clang: tuple[str, ...] = (),
 ) -> tuple[RecordedCall, ...]:
     """Run the commands in ``tree.source``, one after the other, and return what they called.
 
@@ -56,7 +58,7 @@ def run_recorded(
     # compile to equal bytes everywhere.
     behind = ("-g0", f"-ffile-prefix-map={tree.source}=.")
     search = runner.env.get("PATH", os.defpath)
-    path = wrappers.lay(search, before=SECTIONS, behind=behind, linking=linking)
+    path = wrappers.lay(search, before=SECTIONS, behind=behind, linking=linking, of_clang=of_clang)
     own = {name: str(folder) for name, folder in places.items()}
     env = {
         **own,
@@ -117,6 +119,7 @@ class RecordedBuilder(Builder):
                 log,
                 progress,
                 linking=spec.own_link_flags,
+                of_clang=spec.compile_flags,
             )
             expect_untouched(self._checkout)
             for target in spec.targets:
@@ -153,6 +156,12 @@ class RecordedBuilder(Builder):
         if folder.is_dir():
             shutil.rmtree(folder)
         return inputs.compile_sources(link, folder, link_env)
+
+    def _list_units(self, tree: WorkTree, target: str) -> tuple[CompiledUnit, ...]:
+        calls = Wrappers(tree.root / _WRAPPERS).read()
+        link = self._find(target, tree)
+        folder = tree.root / _COMPILED / link.name
+        return (*links.list_units(calls), *inputs.list_units(link, folder))
 
     def _find(self, target: str, tree: WorkTree) -> RecordedLink:
         calls = Wrappers(tree.root / _WRAPPERS).read()

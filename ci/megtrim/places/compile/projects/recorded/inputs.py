@@ -16,6 +16,7 @@ from megtrim.places.compile.projects.link.invocation import (
     LinkEnvironment,
     without_output,
 )
+from megtrim.places.compile.projects.link.splitting import CompiledUnit
 from megtrim.places.compile.projects.recorded.links import RecordedLink, iter_inputs
 
 _SYSTEM = ("/usr", "/lib", "/lib32", "/lib64", "/opt", "/nix", "/gnu")
@@ -67,20 +68,30 @@ def _expect_known(spelt: str, path: Path, link: RecordedLink, link_env: LinkEnvi
 def compile_sources(link: RecordedLink, folder: Path, link_env: LinkEnvironment) -> LinkCommand:
     """Return the link, with an object in place of each source that it compiles as well."""
     made: dict[str, str] = {}
-    for number, source in enumerate(link.sources):
-        target = folder / f"{number}.{Path(source).name}.o"
-        with guard_write(target):
+    for source, unit in zip(link.sources, list_units(link, folder), strict=True):
+        with guard_write(unit.output):
             folder.mkdir(parents=True, exist_ok=True)
-        argv = (link.program, *link.compile_words, "-c", source, "-o", str(target))
-        outcome = link_env.run(argv, LINK_TIMEOUT_S)
+        outcome = link_env.run((*unit.words, "-o", str(unit.output)), LINK_TIMEOUT_S)
         link_env.expect(outcome, f"{source} of {link.name} does not compile on its own")
-        made[source] = str(target)
+        made[source] = str(unit.output)
     words = (made.get(word, word) for word in link.words)
     return LinkCommand(
         driver=(link.program,),
         # What the build links stays as it is; here unused code has to be able to go.
         words=(*without_output(tuple(words)), "-Wl,--gc-sections"),
         output=link.output,
+    )
+
+
+def list_units(link: RecordedLink, folder: Path) -> tuple[CompiledUnit, ...]:
+    """Return how each source that the link compiles is made an object in ``folder``, in order."""
+    return tuple(
+        CompiledUnit(
+            output=folder / f"{number}.{Path(source).name}.o",
+            words=(link.program, *link.compile_words, "-c", source),
+            folder=Path(link.cwd),
+        )
+        for number, source in enumerate(link.sources)
     )
 
 

@@ -2,10 +2,11 @@
 
 import posixpath
 from collections.abc import Iterable, Iterator, Sequence
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 
 from megtrim.libs.util.errors import InputError
 from megtrim.libs.util.value import Value
+from megtrim.places.compile.projects.link.splitting import CompiledUnit
 from megtrim.places.compile.projects.recorded.calls import RecordedCall, Role
 
 SOURCES = (".c", ".cc", ".cpp", ".cxx", ".c++", ".C", ".S", ".s")
@@ -103,6 +104,7 @@ _READ = (
 """Options that name a program to run or a file to read, at once or as the next word; long first
 where one begins like another."""
 
+_UNNAMED = "a.out"
 _ADDRESSES = ("-Ttext", "-Tdata", "-Tbss", "-Trodata", "-Tldata")
 
 
@@ -149,6 +151,23 @@ def iter_inputs(words: Sequence[str]) -> Iterator[str]:
             yield word
 
 
+def list_units(calls: Iterable[RecordedCall]) -> Iterator[CompiledUnit]:
+    """Yield the calls that compile one source to one object."""
+    for call in calls:
+        if call.role is not Role.COMPILER or "-c" not in call.arguments:
+            continue
+        words, output = _split_output(call.arguments)
+        sources = [word for word in iter_inputs(words) if word.endswith(SOURCES)]
+        if len(sources) != 1:
+            continue
+        made = PurePosixPath(sources[0]).with_suffix(".o").name if output == _UNNAMED else output
+        yield CompiledUnit(
+            output=Path(call.cwd, made),
+            words=(call.program, *words),
+            folder=Path(call.cwd),
+        )
+
+
 def find_links(calls: Iterable[RecordedCall]) -> dict[str, RecordedLink]:
     """Return them by name; of several with one name, the last."""
     found = (link for call in calls if (link := read_link(call)) is not None)
@@ -178,7 +197,7 @@ def read_link(call: RecordedCall) -> RecordedLink | None:
 
 def _split_output(arguments: Sequence[str]) -> tuple[tuple[str, ...], str]:
     kept: list[str] = []
-    output = "a.out"
+    output = _UNNAMED
     rest = iter(arguments)
     for word in rest:
         if word == "-o":

@@ -28,6 +28,7 @@ _ROLES: Mapping[Role, re.Pattern[str]] = {
 """By their names, which cross compilers and releases have words around."""
 
 SECTIONS = ("-ffunction-sections", "-fdata-sections")
+_CLANG = "clang"
 _RECORD = "calls.jsonl"
 _FOLDER = "bin"
 
@@ -44,19 +45,22 @@ class Wrappers:
         before: Sequence[str],
         behind: Sequence[str],
         linking: Sequence[str] = (),
+        of_clang: Sequence[str] = (),
     ) -> str:
         """Return ``search``, a PATH, with the folder of the wrappers in front.
 
         A call that compiles gets the words ``before`` all others, so that those of the build win,
         and those ``behind`` all others, which win; one that links gets ``linking`` first of all.
+        Those ``of_clang`` follow, in calls of compilers that are called so.
         """
         folder = self._root / _FOLDER
-        flags = json.dumps([list(before), list(behind), list(linking)])
         with guard_write(folder):
             folder.mkdir(parents=True, exist_ok=True)
             self.record.write_bytes(b"")
             for name, (role, program) in _find_tools(search, folder).items():
                 script = folder / name
+                last = (*behind, *of_clang) if _CLANG in name else behind
+                flags = json.dumps([list(before), list(last), list(linking)])
                 script.write_text(self._render(role, flags, program), encoding="utf-8")
                 script.chmod(0o755)
         return os.pathsep.join((str(folder), search))

@@ -7,6 +7,7 @@ from megtrim.places.compile.projects.recorded.links import (
     expect_repeatable,
     find_link,
     find_links,
+    list_units,
     read_link,
 )
 
@@ -164,3 +165,22 @@ def test_a_target_that_was_not_linked() -> None:
         find_link({}, "p", command="make")
     with pytest.raises(InputError, match="`make` linked no q, but p"):
         find_link(find_links([call("a.o -o p")]), "q", command="make")
+
+
+@pytest.mark.parametrize(
+    ("text", "output", "words"),
+    [
+        ("-O2 -c a.c -o b.o", "/src/a/b.o", "/bin/cc -O2 -c a.c"),
+        ("-c ../x/a.cc", "/src/a/a.o", "/bin/cc -c ../x/a.cc"),
+        ("-c a.c -o /tmp/a.o", "/tmp/a.o", "/bin/cc -c a.c"),
+        ("a.c -o prog", "", ""),
+        ("-c a.c b.c", "", ""),
+        ("-c -", "", ""),
+    ],
+)
+def test_units_are_read_from_calls_that_compile_one_source(
+    text: str, output: str, words: str
+) -> None:
+    found = [(str(each.output), " ".join(each.words)) for each in list_units([call(text)])]
+    assert found == ([(output, words)] if output else [])
+    assert not [*list_units([call(text, Role.LINKER)])]

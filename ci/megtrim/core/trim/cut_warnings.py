@@ -1,0 +1,24 @@
+"""What a verdict warns of at the level blocks. Pure."""
+
+from collections.abc import Iterator, Mapping
+
+from megtrim.core.config.units import format_bytes
+from megtrim.core.trim.results import FunctionCount
+from megtrim.libs.util.wording import count
+
+
+def warn_of_blocks(counts: Mapping[str, FunctionCount]) -> Iterator[str]:
+    """``counts``: of each program."""
+    for program, each in counts.items():
+        if each.changed:
+            yield (
+                f"{program}: {count(each.changed, 'function')} with other blocks than the keep set "
+                f"names (another compiler?) stay whole, {format_bytes(each.changed_bytes)} in all: "
+                "record them again"
+            )
+        elif not each.cut:
+            yield (
+                f"{program}: no function was cut, so level: blocks made it as level: deferred "
+                "would: blocks are seen in programs that run under qemu, and in a keep set that "
+                "was recorded so"
+            )

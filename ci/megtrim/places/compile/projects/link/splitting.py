@@ -1,0 +1,209 @@
+"""Compiles units once more, their functions cut in two by lists of blocks, and links those.
+
+A unit is compiled by its own command, into a folder of its own: the build's tree stays as it is.
+"""
+
+import hashlib
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from megtrim.libs.elf.block_map import MAP_FLAG
+from megtrim.libs.elf.layout import DAMAGE, ELF_MAGIC, SYMBOL_TABLE
+from megtrim.libs.elf.objects import (
+    ARCHIVE_MAGIC,
+    MemberKind,
+    Object,
+    iter_members,
+    open_object,
+)
+from megtrim.libs.util.errors import InputError
+from megtrim.libs.util.files import guard_write, write_atomically
+from megtrim.libs.util.value import Value
+from megtrim.places.compile.projects.link.invocation import LINK_TIMEOUT_S, LinkEnvironment
+
+_FUNCTION = 2
+_TEXT = ".text."
+_UNITS = "units"
+_WITH_A_WORD = ("-o", "-MF", "-MT", "-MQ")
+_ALONE = ("-MD", "-MMD", MAP_FLAG)
+_WAITS = re.compile(
+    r"pthread_(?:cond_\w*wait|join|barrier_wait|mutex_\w*lock|rwlock_\w*lock|spin_lock)"
+    r"|sem_\w*wait|e?poll\w*|epoll_wait|p?select|\w*sleep|sched_yield|syscall|sigwait\w*|pause"
+    r"|_ZNSt(?:18condition_variable\w*|6thread\w*)"
+    r"|(?:secure_)?getenv"
+)
+"""A function that calls one of these stays whole: which of its blocks run is up to other threads,
+or to the environment.
+"""
+_HEADER = "{name:<16}{zero:<12}{zero:<6}{zero:<6}{mode:<8}{size:<10}`\n"
+
+
+class CompiledUnit(Value):
+    output: Path
+    words: tuple[str, ...]
+    """Its command."""
+    folder: Path
+    """Where that starts."""
+
+
+def split(
+    argv: Sequence[str],
+    blocks: Mapping[str, tuple[int, ...]],
+    units: Collection[CompiledUnit],
+    link_env: LinkEnvironment,
+) -> tuple[str, ...]:
+    """Return the call with copies of the inputs in which functions are cut."""
+    made = _compile_all(blocks, units, link_env)
+    words = [argv[0]]
+    for number, word in enumerate(argv[1:]):
+        path = link_env.build / word
+        copy = None
+        if not word.startswith("-") and path.is_file():
+            copy = _replace(path, made, link_env.scratch / "split" / str(number))
+        words.append(word if copy is None else str(copy))
+    return tuple(words)
+
+
+def _compile_all(
+    blocks: Mapping[str, tuple[int, ...]],
+    units: Collection[CompiledUnit],
+    link_env: LinkEnvironment,
+) -> dict[bytes, bytes]:
+    """Return, by the content of each unit's object, that of the one that replaces it.
+
+    A unit whose list is that of the link before is not compiled again.
+    """
+    place = link_env.scratch.parents[1] / _UNITS / link_env.scratch.name
+    with guard_write(place):
+        place.mkdir(parents=True, exist_ok=True)
+    made = {}
+    used = set()
+    for unit in units:
+        data = unit.output.read_bytes() if unit.output.is_file() else b""
+        names = find_cut(data, blocks, source=str(unit.output))
+        if names and data not in made:
+            own = {name: blocks[name] for name in names}
+            there = _compile(unit, own, place, link_env)
+            used.add(there)
+            made[data] = there.read_bytes()
+    with guard_write(place):
+        for former in {*place.iterdir()} - used:
+            former.unlink()
+    return made
+
+
+def find_cut(data: bytes, blocks: Collection[str], *, source: str) -> tuple[str, ...]:
+    """Return the functions of an object that can be cut, among those with ``blocks``.
+
+    Raises InputError for a damaged object; a file of another kind has none.
+    """
+    if not data.startswith(ELF_MAGIC):
+        return ()
+    try:
+        unit = open_object(data)
+        return () if unit is None else tuple(sorted({*_find_cut(unit, blocks)}))
+    except DAMAGE:
+        msg = f"{source}: a damaged object"
+        raise InputError(msg, hint="build it again") from None
+
+
+def _find_cut(unit: Object, blocks: Collection[str]) -> Iterator[str]:
+    symbols = unit.find_symbols()
+    names = _read_names(unit)
+    waiting = {
+        section
+        for section, tables in unit.relocated.items()
+        for table in tables
+        for each in unit.relocations(unit.sections[table])
+        if _WAITS.fullmatch(names[each.symbol])
+    }
+    for symbol in symbols.values():
+        section = unit.sections[symbol.section].name
+        cuttable = symbol.kind == _FUNCTION and section.startswith(_TEXT)
+        if cuttable and symbol.section not in waiting and symbol.name in blocks:
+            yield symbol.name
+
+
+def _read_names(unit: Object) -> list[str]:
+    table = unit.find_table(SYMBOL_TABLE)
+    return [name for name, *_ in unit.entries(table)] if table else []
+
+
+def _compile(
+    unit: CompiledUnit,
+    blocks: Mapping[str, tuple[int, ...]],
+    place: Path,
+    link_env: LinkEnvironment,
+) -> Path:
+    rows = (f"f {name}\nc {' '.join(map(str, of))}\n" for name, of in sorted(blocks.items()))
+    text = "v1\n" + "".join(rows)
+    words = tuple(without_outputs(unit.words))
+    known = (link_env.toolchain.version, *words, text)
+    key = hashlib.sha256(unit.output.read_bytes() + "\0".join(known).encode()).hexdigest()
+    made = place / f"{key}.o"
+    if made.is_file():
+        return made
+    # A compiler cache knows the list by its name alone.
+    listed = place / f"{key}.txt"
+    write_atomically(listed, text)
+    unfinished = place / "unit.o"
+    cut = (f"-fbasic-block-sections=list={listed}", "-o", str(unfinished))
+    there = replace(link_env, build=unit.folder)
+    outcome = there.run((*words, *cut), LINK_TIMEOUT_S)
+    there.expect(outcome, f"{unit.output.name} does not compile with its functions cut")
+    unfinished.replace(made)
+    return made
+
+
+def without_outputs(words: Sequence[str]) -> Iterator[str]:
+    """Yield the words of a command that compiles, but for those that name what it writes."""
+    rest = iter(words)
+    for word in rest:
+        if word in _WITH_A_WORD:
+            next(rest, None)
+        elif word not in _ALONE:
+            yield word
+
+
+def _replace(path: Path, made: Mapping[bytes, bytes], place: Path) -> Path | None:
+    data = path.read_bytes()
+    new = made.get(data)
+    if new is None and data.startswith(ARCHIVE_MAGIC):
+        try:
+            new = replace_members(data, made)
+        except DAMAGE:
+            msg = f"{path}: a damaged archive"
+            raise InputError(msg, hint="build it again") from None
+    if new is None:
+        return None
+    copy = place / path.name
+    with guard_write(copy):
+        copy.parent.mkdir(parents=True)
+        copy.write_bytes(new)
+    return copy
+
+
+def replace_members(data: bytes, made: Mapping[bytes, bytes]) -> bytes | None:
+    """Return the archive with members replaced, by their content; None if it has none of them.
+
+    The new archive has no index: lld reads the members themselves.
+    """
+    found = [each for each in iter_members(data) if each.kind is MemberKind.FILE]
+    if not any(data[each.start : each.end] in made for each in found):
+        return None
+    names = b""
+    body = b""
+    for each in found:
+        content = data[each.start : each.end]
+        content = made.get(content, content)
+        name = f"/{len(names)}"
+        names += each.name.encode() + b"/\n"
+        body += _head(name, len(content)) + content + b"\n" * (len(content) % 2)
+    names += b"\n" * (len(names) % 2)
+    return ARCHIVE_MAGIC + _head("//", len(names)) + names + body
+
+
+def _head(name: str, size: int) -> bytes:
+    return _HEADER.format(name=name, zero=0, mode=644, size=size).encode()

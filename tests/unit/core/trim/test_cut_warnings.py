@@ -1,0 +1,20 @@
+import pytest
+
+from megtrim.core.trim.cut_warnings import warn_of_blocks
+from megtrim.core.trim.results import FunctionCount
+
+
+@pytest.mark.parametrize(
+    ("made", "said"),
+    [
+        ({"cut": 3}, []),
+        ({"cut": 3, "changed": 1, "changed_bytes": 2048}, ["app: 1 function with other blocks"]),
+        ({"cut": 0, "changed": 2, "changed_bytes": 9}, ["app: 2 functions with other blocks"]),
+        ({"cut": 0}, ["app: no function was cut, so level: blocks made it as"]),
+    ],
+)
+def test_what_stays_whole_is_said(made: dict[str, int], said: list[str]) -> None:
+    counts = {"app": FunctionCount(held=9, dropped=4, **made)}
+    found = list(warn_of_blocks(counts))
+    assert len(found) == len(said)
+    assert all(line.startswith(begin) for line, begin in zip(found, said, strict=True))
