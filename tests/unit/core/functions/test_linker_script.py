@@ -97,9 +97,11 @@ def test_a_link_with_crash_ids_has_a_numbered_stub_for_each() -> None:
 
 @pytest.mark.parametrize("name", ['a"', "a\nb", "", "a b", "a;b", "ä"])
 def test_no_name_breaks_out_of_a_script(name: str) -> None:
-    for write in (linker_script.script, linker_script.named_script):
-        with pytest.raises(InputError, match="expected a name that is allowed in a linker"):
-            write(["fine", name])
+    expected = "expected a name that is allowed in a linker"
+    with pytest.raises(InputError, match=expected):
+        linker_script.script([["fine"], [name]])
+    with pytest.raises(InputError, match=expected):
+        linker_script.named_script(["fine", name])
 
 
 def test_exports_are_hidden_by_references_and_that_is_checked() -> None:
