@@ -1,1 +1,4 @@
-"""Values of times, as a configuration asks for them and a verdict has them. It measures nothing."""
+"""The data types for times: what a configuration can ask for, and what a verdict contains.
+
+Nothing is measured here.
+"""

@@ -1,1 +1,1 @@
-"""What scenarios use: instructions by function, which are counted, and memory."""
+"""What scenarios use: instructions, counted for each function, and memory."""
