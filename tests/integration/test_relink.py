@@ -192,7 +192,7 @@ def shipped_by_list(made: Lease, *, unfolded: bool) -> tuple[tuple[str, ...], Co
     done = ran(made, program)
     ours = [each for each in ("_Z4parti", "_Z5otherPFiiE", "_Z5countv") if each not in done]
     dropped = tuple(each for each in ours if each in places(table))
-    spec = replace(SHIPPED, script=linker_script.script(dropped))
+    spec = replace(SHIPPED, script=linker_script.script([each] for each in dropped))
     return dropped, made.run(made.link(spec, name=name) / "shipped/stripped/program")
 
 

@@ -23,7 +23,7 @@ def settle() -> None:
     gc.freeze()
     if _MAPS.exists():
         libc = ctypes.CDLL(None)
-        for start, size in find_ranges(_MAPS.read_text(encoding="utf-8")):
+        for start, size in find_ranges(_MAPS.read_text(encoding="utf-8", errors="replace")):
             for advice in (mmap.MADV_HUGEPAGE, _COLLAPSE):
                 libc.madvise(ctypes.c_void_p(start), ctypes.c_size_t(size), advice)
 

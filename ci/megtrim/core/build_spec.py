@@ -317,9 +317,10 @@ class LinkSpec(Value):
     hidden: tuple[str, ...] = ()
     """Names that the file no longer exports."""
     script: str = ""
-    left_out: tuple[str, ...] = ()
-    """Functions that the script leads to one stub, but for those whose addresses code takes: these
-    have one each. The link knows which they are, and completes ``sources`` and ``script``."""
+    left_out: tuple[tuple[str, ...], ...] = ()
+    """Functions, each with all its names, that the script leads to one stub, but for those whose
+    addresses code takes: these have one each. The link finds them, and completes ``sources`` and
+    ``script``."""
     emptied: tuple[str, ...] = ()
     """Local functions, which the script cannot reach: they are emptied in copies of the objects,
     each in a section of its own."""

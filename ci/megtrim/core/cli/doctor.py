@@ -11,7 +11,7 @@ from typing import Protocol
 from megtrim.core.cli.echo import show_json, show_summary
 from megtrim.core.cli.environment import open_processes
 from megtrim.core.config.config_id import DEFAULT_CONFIG, choose
-from megtrim.core.config.kinds import BLOCKS
+from megtrim.core.config.kinds import BLOCKS, LINK
 from megtrim.core.config.load import LoadedConfig, list_toolchains, load_config
 from megtrim.core.config.toolchain import ToolchainConfig
 from megtrim.core.parts import list_notes
@@ -95,9 +95,10 @@ def _list_needed(loaded: LoadedConfig, processes: ProcessRunner) -> Iterator[str
         found = find_toolchain(loaded, processes.for_builds())
         kind = found.kind
         machine = found.machine
-    yield _DOCKER if wanted.image else f"toolchain {kind}"
-    if loaded.config.trim.level == BLOCKS:
-        yield _BLOCKS
+    own_compiler = loaded.config.engine.kind == LINK
+    by_blocks = loaded.config.trim.level == BLOCKS and not own_compiler
+    here = _BLOCKS if by_blocks else f"toolchain {kind}"
+    yield _DOCKER if wanted.image else here
     if loaded.config.work is not None:
         yield _WORK
     emulated = not wanted.image and machine != platform.machine()

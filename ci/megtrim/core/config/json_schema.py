@@ -140,6 +140,7 @@ _PROJECT_TRIM: Schema = {
     "properties": {
         "level": {"enum": [*FUNCTION_LEVELS, None]},
         "base": {"enum": ["plain", None]},
+        "caches": {"enum": ["each", None]},
     }
     | {key: {"type": "null"} for key in COMPILED}
 }

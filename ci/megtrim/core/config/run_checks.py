@@ -75,10 +75,14 @@ def check_caches(config: Config, _document: Document) -> Mistakes:
     if config.engine.is_project:
         found = f"joined with kind: {config.engine.kind}, whose scenarios do not search"
         yield Mistake(("trim", "caches"), found, "no such key")
+    elif not any(scenario.fast_run for _, scenario in list_scenarios(config)):
+        found = "joined, and no scenario that searches"
+        yield Mistake(("trim", "caches"), found, "fast_run: true in the scenarios that do")
     for path, scenario in list_scenarios(config):
         if scenario.algo_cache is not None:
             found = "a recorded cache next to trim.caches: joined"
-            expected = "fast_run: true alone, or this file in all scenarios and no key trim.caches"
+            alone = "" if scenario.application else "fast_run: true alone, or "
+            expected = f"{alone}this file in all scenarios and no key trim.caches"
             yield Mistake((*path, "algo_cache"), found, expected)
 
 

@@ -62,7 +62,9 @@ def find_blocks(
             if _holds(ordered, block.address, block.address + block.size_bytes)
         }
         if numbers:
-            kept = tuple(sorted({function.blocks[0].number, *numbers}))
+            # Nothing shows whether an empty block ran.
+            empty = {block.number for block in function.blocks if block.size_bytes == 0}
+            kept = tuple(sorted({function.blocks[0].number, *numbers, *empty}))
             digest = digest_blocks(function)
             listed[name] = SplitFunction(name=name, digest=digest, numbers=kept)
     return listed
@@ -107,9 +109,10 @@ def plan_cuts(
     changed = set()
     unknown = {*whole}
     for functions, listed in records:
+        names = frozenset(functions)
         known = set()
         for each in listed:
-            if each.name not in functions:
+            if each.name not in names:
                 continue
             known.add(each.name)
             numbers[each.name].update(each.numbers)

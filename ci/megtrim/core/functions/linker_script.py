@@ -57,9 +57,13 @@ def _number_stubs(numbers: Iterable[int]) -> tuple[str, str]:
     return "megtrim_numbered_stubs.S", _text("numbered_stubs.S") + stubs
 
 
-def apart_sources(names: Sequence[str], addressed: Collection[str]) -> tuple[tuple[str, str], ...]:
+def apart_sources(
+    groups: Sequence[Sequence[str]], addressed: Collection[str]
+) -> tuple[tuple[str, str], ...]:
     """``script`` goes with them."""
-    numbers = [number for number, name in enumerate(names) if name in addressed]
+    numbers = [
+        number for number, names in enumerate(groups) if any(name in addressed for name in names)
+    ]
     return (*SOURCES, _number_stubs(numbers)) if numbers else SOURCES
 
 
@@ -114,12 +118,16 @@ def list_aliased(observables: Observables) -> frozenset[str]:
     return frozenset(found)
 
 
-def script(names: Iterable[str], addressed: Collection[str] = ()) -> str:
-    """``addressed``: those that have a stub of their own, because code may compare addresses."""
-    return _assign(
-        (name, f"{STUB}_{number}" if name in addressed else STUB)
-        for number, name in _enumerate_assignable(names)
-    )
+def script(groups: Iterable[Sequence[str]], addressed: Collection[str] = ()) -> str:
+    """Lead the names of each function, one of ``groups``, to a stub.
+
+    Functions with a name in ``addressed`` have one each, because code may compare addresses.
+    """
+    stubs = []
+    for number, names in enumerate(groups):
+        stub = f"{STUB}_{number}" if any(name in addressed for name in names) else STUB
+        stubs += [(name, stub) for _, name in _enumerate_assignable(names)]
+    return _assign(stubs)
 
 
 def named_script(names: Iterable[str]) -> str:

@@ -293,11 +293,12 @@ static const char* megtrim_relocate(const struct megtrim_words* words) {
     uintptr_t first = (words->first + distance) & page, last = words->last + distance;
     const uint8_t* bits = (void*)(words->bits + distance);
     if (!words->count) return NULL;  // some systems refuse to protect nothing
+    const uintptr_t imported = (uintptr_t)1 << (8 * sizeof *word - 1);
     if (mprotect((void*)first, ((last + ~page) & page) - first, PROT_READ | PROT_WRITE) < 0)
         return "cannot be taken: this system lets no data change";
     for (uintptr_t i = 0; i < words->count; ++i)
         if (bits[i / 8] >> i % 8 & 1)
-            word[i] = word[i] >> (8 * sizeof *word - 1) ? table->imports[word[i] << 1 >> 1] : word[i] + distance;
+            word[i] = word[i] & imported ? table->imports[word[i] & ~imported] : word[i] + distance;
     if ((last & page) > first) mprotect((void*)first, (last & page) - first, PROT_READ);
     return NULL;
 }
@@ -484,7 +485,7 @@ static const sigset_t* megtrim_without(const sigset_t* set, sigset_t* copy) {
     return __real_##name(how, megtrim_without(set, &(sigset_t){0}), old); }
 WRAP(sigprocmask) WRAP(pthread_sigmask)
 LOCAL int __wrap_sigaction(int number, const struct sigaction* action, struct sigaction* old) {
-    struct sigaction copy = action ? *action : before;
+    struct sigaction copy = action ? *action : BEFORE(number);
     if (action) megtrim_without(&action->sa_mask, &copy.sa_mask);
     if (!IS_OURS(number) || !table) return __real_sigaction(number, action ? &copy : NULL, old);
     if (old) *old = BEFORE(number);

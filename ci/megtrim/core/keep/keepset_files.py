@@ -234,11 +234,7 @@ def parse_keep_set(text: str, *, source: str) -> KeepSet:
         if records.setdefault(name, record) != record:
             problem = f"scenario {name!r} occurs twice, with different values"
             reader.fail(problem, f"scenario {name}")
-    for kind, noun in (
-        ("region", "region"),
-        ("function", "function"),
-        ("blocks", "list of blocks"),
-    ):
+    for kind, noun in _NOUNS.items():
         for item, users in tables[kind]:
             for name in users:
                 if name not in records:

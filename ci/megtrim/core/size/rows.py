@@ -53,6 +53,8 @@ class WorkUse(Value):
     """The least that these were seen to do, before or now, if that is more."""
     processes: int = 0
     """Processes that it starts, which are not counted."""
+    whole: bool = False
+    """Whether its start and end are counted, too, as those of a command are."""
 
     @property
     def without_text(self) -> str:

@@ -282,6 +282,7 @@ def compare_work(
         left_out=tuple(sorted(map(_show, left_out))),
         varying=varying,
         processes=now.processes,
+        whole=now.whole,
     )
     row = replace(row, unit=Unit.INSTRUCTIONS, work=use, note="")
     limit = None if most is None else round(most * old.total())

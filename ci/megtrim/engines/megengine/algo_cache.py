@@ -19,7 +19,8 @@ _LARGEST_CATEGORY = 255
 _HINT = "search again: is it a file that the engine's search wrote?"
 _KIND = re.compile(r"plat=\w+:([A-Za-z0-9]+?)(?:v\d+|_)", re.ASCII)
 _TEXT = re.compile(rb"[ -~]*")
-_NAME = re.compile(rb"[ -~]*\Z")
+_NOT_IN_NAME = re.compile(rb"[^ -~]")
+_LONGEST_SHOWN = 200
 
 
 class _Reader:
@@ -84,7 +85,7 @@ class MgeCaches:
     def describe(self, key: Key) -> str:
         kind = _KIND.search(key[0])
         text = _TEXT.match(key[1])
-        shapes = text[0].decode() if text else ""
+        shapes = text[0][:_LONGEST_SHOWN].decode() if text else ""
         return f"{kind[1] if kind else key[0]} {shapes}".rstrip()
 
     def name_algorithm(self, answer: bytes) -> str:
@@ -95,8 +96,8 @@ class MgeCaches:
         names = []
         for _ in range(reader.number()):
             description = reader.blob()
-            found = _NAME.search(description)
-            names.append(found[0].decode() if found and found[0] else description.hex())
+            name = _NOT_IN_NAME.split(description)[-1].decode() or description.hex()
+            names.append(name[:_LONGEST_SHOWN])
             reader.blob()
         if not names or reader.left:
             reader.fail("an answer that is not a list of algorithms")

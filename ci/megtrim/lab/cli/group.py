@@ -244,13 +244,16 @@ def clean(asked: DeviceSelector, attached: bool, as_json: bool) -> int:
     stock = asked.stock(configured=not attached)
     rows = []
     for row in asked.select(stock) if asked.narrowed else stock.listed:
-        if row.pool is not None:  # emulators and this machine keep nothing between jobs
+        if row.device is None:
+            text = row.standing.text(stock.room.now())
+            rows.append({"name": row.standing.name, "state": "failed", "text": text})
+        elif row.pool is not None:  # emulators and this machine keep nothing between jobs
             state, text = _clean_machine(row, row.pool, stock.room)
             rows.append({"name": row.standing.name, "state": state, "text": text})
     if as_json:
         show_json({"devices": rows, "note": stock.note})
     else:
-        none = f"no phones: {stock.note}" if stock.note else "no phones"
+        none = f"no phones and no boards: {stock.note}" if stock.note else "no phones and no boards"
         show("\n".join("{state}  {name}: {text}".format_map(row) for row in rows) or none)
     served = any(row["state"] in ("cleaned", "held") for row in rows)
     return EXIT_PASS if served else InfrastructureFailure.exit_code

@@ -139,9 +139,9 @@ def take_stock(
             listed += _machines(
                 InventoryEntry(name=name, kind=adb.KIND, cpu_class="", spec=spec, configured=False)
             )
-    for entry in _list_boards(processes, bare):
-        if not any(each.entry.spec.settings.host == entry.spec.settings.host for each in listed):
-            listed += _machines(entry)
+    # A project's verbs take the boards that it names; a host cleans all that its owner lists.
+    for entry in _list_boards(processes, bare) if config is None else ():
+        listed += _machines(entry)
     return Inventory(listed=tuple(listed), note=note, room=open_pool_state(bare))
 
 

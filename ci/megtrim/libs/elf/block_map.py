@@ -11,7 +11,7 @@ from megtrim.libs.elf.layout import DAMAGE, ElfLayout, make_damage_error, refuse
 from megtrim.libs.util.value import Value
 
 MAP_FLAG = "-fbasic-block-address-map"
-_SECTION = ".llvm_bb_addr_map"
+MAP_SECTION = ".llvm_bb_addr_map"
 _VERSIONS = range(2, 6)
 """LLVM 17 to 22 write these."""
 _WIDE_FEATURES = 5
@@ -49,7 +49,7 @@ def parse_block_map(data: bytes, *, source: str) -> tuple[MappedFunction, ...]:
     try:
         layout = ElfLayout(data)
         for section in layout.sections:
-            if section.name == _SECTION:
+            if section.name == MAP_SECTION:
                 reader = _Reader(layout.content(section))
                 for each in reader.iter_functions():
                     found.setdefault(each.address, each)

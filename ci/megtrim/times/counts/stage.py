@@ -82,7 +82,7 @@ def inputs(task: Task, session: Session) -> dict[str, str]:
     scenario = scenario_of(task)
     config = session.config
     named = _describe(scenario, session)
-    symbols = []
+    symbols: list[str] = []
     with _note(named, "emulator"):
         named |= session.services.emulators[scenario.cpu_class.name].identity()
     with _note(named, "timer"):
@@ -92,7 +92,8 @@ def inputs(task: Task, session: Session) -> dict[str, str]:
         folder = session.done[build]
         name = applications.name_of(scenario, session.request)
         named |= applications.digests(scenario, session, build, variant)
-        symbols.append(folder.files.get(locate_named(folder, name), "none"))
+        files = dict.fromkeys((name, applications.find_holder(name, session)))
+        symbols += [folder.files.get(locate_named(folder, file), "none") for file in files]
     for build in _OF_BASE.values():
         if build in session.done:
             named[f"base {build}"] = content_of(session.done[build])
@@ -219,7 +220,7 @@ def repeat(
 
 
 class CountedProgram:
-    """A program that is run, of some with a number of iterations, and what was not counted."""
+    """Runs a program, where it takes one with a number of iterations, and notes what it missed."""
 
     def __init__(self, run: Callable[[int], tuple[Mapping[str, Count], int]]) -> None:
         self._run = run
@@ -401,8 +402,8 @@ def _run(device: Device, spec: RunSpec, recorded: str = "") -> bytes:
         msg = f"the program did not run to its end while it was measured: {said}"
         if device.kind == Qemu.kind and ending(found.run) is RunOutcome.TRAP:
             msg = (
-                "the program trapped under the emulator: for its CPU, the program may choose "
-                "functions that were left out"
+                f"the program trapped under the emulator ({said}): if it is a trimmed one, it may "
+                "choose functions for this CPU that were left out"
             )
         raise ProductFailure(msg)
     return found.recorded or b""

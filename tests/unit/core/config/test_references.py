@@ -26,12 +26,12 @@ def test_what_is_joined_is_searched_for(tmp_path: Path) -> None:
     joined = "trim: {caches: joined}\n"
 
     (found,) = refused(tmp_path, recorded + joined)
-    assert (
-        "algo_cache: found a recorded cache next to trim.caches: joined, expected fast_r" in found
-    )
+    expected = "expected this file in all scenarios and no key trim.caches"
+    assert f"algo_cache: found a recorded cache next to trim.caches: joined, {expected}" in found
     found = refused(tmp_path, f"version: 1\n{project}{joined}")[0]
     assert "trim.caches: found joined with kind: cmake, whose scenarios do not search" in found
-    load(tmp_path, f"{SMALL}{joined}")
+    found = refused(tmp_path, f"{SMALL}{joined}")[0]
+    assert "trim.caches: found joined, and no scenario that searches" in found
 
 
 def scenario(keys: str) -> str:

@@ -48,11 +48,26 @@ def test_what_has_a_name_for_its_own_object_alone_stays() -> None:
 
 
 def test_the_shipped_link_has_one_stub_for_all() -> None:
-    assert linker_script.script(["_Z3foov", "_ZL3barv", "__cxa_demangle", "a.cold"]) == (
+    names = ["_Z3foov", "_ZL3barv", "__cxa_demangle", "a.cold"]
+    assert linker_script.script([each] for each in names) == (
         'HIDDEN("_Z3foov" = megtrim_stub);\n'
         'HIDDEN("__cxa_demangle" = megtrim_no_name);\n'
         'HIDDEN("a.cold" = megtrim_stub);\n'
     )
+
+
+def test_names_of_one_function_share_a_stub_where_its_address_is_taken() -> None:
+    groups = [["first", "also"], ["second"], ["third"]]
+
+    assert linker_script.script(groups, {"also", "third"}) == (
+        'HIDDEN("first" = megtrim_stub_0);\n'
+        'HIDDEN("also" = megtrim_stub_0);\n'
+        'HIDDEN("second" = megtrim_stub);\n'
+        'HIDDEN("third" = megtrim_stub_2);\n'
+    )
+    sources = linker_script.apart_sources(groups, {"also", "third"})
+    assert sources[-1][1].endswith("STUB(0)\nSTUB(2)\n")
+    assert linker_script.apart_sources(groups, ()) == linker_script.SOURCES
 
 
 def test_the_link_for_diagnosis_has_a_stub_for_each() -> None:
@@ -102,7 +117,7 @@ def test_exports_are_hidden_by_references_and_that_is_checked() -> None:
 @given(st.lists(st.text(max_size=6), max_size=6))
 def test_a_script_is_assignments_alone(names: list[str]) -> None:
     try:
-        text = linker_script.script(names)
+        text = linker_script.script([each] for each in names)
     except InputError:
         return
 

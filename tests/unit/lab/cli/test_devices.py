@@ -122,7 +122,7 @@ def test_a_phone_that_cannot_be_cleaned_is_put_aside(bench: Bench) -> None:
 
 def test_a_host_without_phones_serves_nothing(bench: Bench) -> None:
     bench.phone.attached = ConnectionState.ABSENT
-    bench("clean", "--attached").expect(3, out="no phones: no adb server listens\n")
+    bench("clean", "--attached").expect(3, out="no phones and no boards: no adb server listens\n")
 
 
 def test_a_quarantine_is_shown_with_its_age_author_and_reason(bench: Bench) -> None:

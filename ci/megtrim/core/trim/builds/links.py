@@ -317,11 +317,20 @@ def specify_link(program: RelinkedProgram, session: Session) -> LinkSpec:
         hidden=find_hidden(program.target, session),
         sources=sources,
         script=script,
-        left_out=() if form is StubForm.NUMBERED else program.dropped,
+        left_out=() if form is StubForm.NUMBERED else group_names(program.dropped, program.before),
         emptied=program.dropped,
         form=form,
         unwind_tables=size_options.keeps_unwind_tables(program.target, session),
     )
+
+
+def group_names(names: Iterable[str], table: FunctionTable) -> tuple[tuple[str, ...], ...]:
+    """Return the names of each function: it may have several."""
+    address_of = {each.name: each.address for each in table.functions}
+    groups: dict[int | str, list[str]] = {}
+    for name in names:
+        groups.setdefault(address_of.get(name, name), []).append(name)
+    return tuple(map(tuple, groups.values()))
 
 
 def guards_exports(target: str, session: Session) -> bool:

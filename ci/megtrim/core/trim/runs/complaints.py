@@ -34,7 +34,8 @@ def list_complaints(spec: RunSpec, folder: Path) -> Iterator[RunSpec]:
 
 def _damage(path: Path, folder: Path) -> Iterator[Path]:
     """Yield copies of a file: an empty one, its first half, and one that begins with zeros."""
-    data = path.read_bytes()
+    with guard_write(folder):
+        data = path.read_bytes()
     zeros = bytes(min(_HEAD_BYTES, len(data)))
     for name, content in (
         ("empty", b""),

@@ -393,7 +393,8 @@ def _with_functions(
         found.names, unseen=link.unseen, code=link.code, observables=link.observables
     )
     split = _read_blocks(folder)
-    blocks = tuple(each for each in split if each.name in frozenset(needed))
+    names = frozenset(needed)
+    blocks = tuple(each for each in split if each.name in names)
     return replace(record, functions=needed, blocks=blocks, link_sha256=found.link_sha256)
 
 

@@ -53,7 +53,9 @@ _LOG = "run.log"
 
 def inputs(task: Task, session: Session) -> dict[str, str]:
     if _is_joined(task):
-        return {f"cache {each}": session.done[each].files[CACHE_FILE] for each in task.needs}
+        found = {f"cache {each}": session.done[each].files[CACHE_FILE] for each in task.needs}
+        # Where two caches differ, the first one counts.
+        return found | {"order": " ".join(task.needs)}
     scenario = scenario_of(task)
     is_search = _is_search(task)
     given = find_brought(scenario.id, session.request.traced, _TRACE)

@@ -35,7 +35,7 @@ from megtrim.core.trim.results import (
     SymbolizingLinkResult,
 )
 from megtrim.libs.elf.layout import WITH_BUILD_ID
-from megtrim.libs.elf.symbol_table import read_registrations, read_table
+from megtrim.libs.elf.symbol_table import find_whole, read_registrations, read_table
 
 
 def inputs(task: Task, session: Session) -> dict[str, str]:
@@ -108,13 +108,22 @@ def _link(session: Session, folder: Path) -> ReduceResult:
                 held=len(each.before.functions),
                 dropped=len(each.dropped),
                 guarded=len(guards_of.get(each.target, ())),
-                cut=len(each.cuts.blocks),
+                cut=_count_cut(each, folder),
                 changed=len(each.cuts.changed),
                 changed_bytes=each.count_changed_bytes(),
             )
             for each in programs
         },
     )
+
+
+def _count_cut(program: RelinkedProgram, folder: Path) -> int:
+    """Count the functions of which the linked file has parts: some are left whole by a link."""
+    if not program.cuts.blocks:
+        return 0
+    linked = folder / linking.locate_unstripped(Link.SHIPPED, program.target)
+    parts = {find_whole(name) for name in read_table(linked).names if find_whole(name) != name}
+    return len(parts & program.cuts.blocks.keys())
 
 
 def _specify(
@@ -145,6 +154,7 @@ def _name(session: Session, folder: Path) -> SymbolizingLinkResult:
             flags=flags,
             sources=linker_script.named_sources(len(program.dropped)),
             script=linker_script.named_script(program.dropped),
+            left_out=(),
             form=StubForm.REPORTING,
             strip=False,
         )

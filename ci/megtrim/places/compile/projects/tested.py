@@ -6,8 +6,10 @@ import os
 import shlex
 import shutil
 import sys
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
+from fnmatch import fnmatch
 from pathlib import Path
 
 from megtrim.core.build_spec import REST_SUFFIX
@@ -134,7 +136,7 @@ class SuiteFolder(Value):
         ended = self._ask((*argv, *_LIST))
         try:
             names = [each["name"] for each in json.loads(ended.stdout)["tests"]]
-        except (ValueError, KeyError, TypeError):
+        except (ValueError, KeyError, TypeError, RecursionError):
             names = []
         if not names or not all(isinstance(name, str) for name in names):
             raise _refuse_list(words, ended)
@@ -148,14 +150,17 @@ class SuiteFolder(Value):
         It would build the replaced file again, so what tests.build makes is what is tested.
         """
         described = self._ask((argv[0], *_INTROSPECT, find_meson_build(words)))
-        argv = (*argv, *_MESON_OPTIONS)
-        listed = self._ask((*argv, "--list"))
+        listed = self._ask((*argv, *_MESON_OPTIONS, "--list"))
         names = read_meson_tests(described.stdout, listed.stdout)
         if not names:
             raise _refuse_list(words, described if described.rc else listed)
+        # Meson runs all tests that any of its words names.
+        options = tuple(word for word in argv if not _names_test(word, names))
+        times = Counter(name for _, name in names)
         for project, name in names:
             pattern = "".join(f"[{each}]" if each in _GLOB else each for each in name)
-            yield OwnTest(name=name, argv=(*argv, f"{project}:{pattern}"))
+            shown = name if times[name] == 1 else f"{project}:{name}"
+            yield OwnTest(name=shown, argv=(*options, *_MESON_OPTIONS, f"{project}:{pattern}"))
 
     def _ask(self, argv: tuple[str, ...]) -> CompletedCommand:
         command = Command(
@@ -271,7 +276,9 @@ class SuiteFolder(Value):
 
 
 def _refuse_list(words: tuple[str, ...], ended: CompletedCommand) -> InputError:
-    msg = f"`{shlex.join(words)}` of tests.commands lists no test: {ended.stderr[:200]}"
+    msg = f"`{shlex.join(words)}` of tests.commands lists no test"
+    if said := ended.stderr[:200].strip():
+        msg += f": {said}"
     return InputError(msg, hint="does the build make the project's tests?")
 
 
@@ -294,13 +301,27 @@ def read_meson_tests(described: str, listed: str) -> tuple[tuple[str, str], ...]
     try:
         for each in json.loads(described):
             name = each["name"]
-            ends = (f":{name}", f" / {name}")
-            if any(line == name or line.endswith(ends) for line in lines):
-                project = each["suite"][0].partition(":")[0]
+            project = each["suite"][0].partition(":")[0]
+            if any(_is_line_of(line, project, name) for line in lines):
                 found[project, name] = None
-    except (ValueError, LookupError, TypeError, AttributeError):
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
         return ()
     return tuple(found)
+
+
+def _is_line_of(line: str, project: str, name: str) -> bool:
+    if line == name:
+        return True
+    starts = (f"{project}:", f"{project} / ")
+    ends = (f":{name}", f" / {name}")
+    return line.startswith(starts) and line.endswith(ends)
+
+
+def _names_test(word: str, names: Sequence[tuple[str, str]]) -> bool:
+    """Tell whether a word of ``meson test`` is a test's name, or a pattern of names."""
+    if word.startswith("-"):
+        return False
+    return any(fnmatch(name, word) or fnmatch(f"{project}:{name}", word) for project, name in names)
 
 
 def _restore(replaced: Sequence[_ReplacedFile]) -> None:

@@ -50,6 +50,11 @@ object DeferredCode {
             if (state.sessionId() == session) {
                 when (state.status()) {
                     SplitInstallSessionStatus.INSTALLED -> end(true)
+                    // Only an activity can ask the user. Without it, this is as without a network.
+                    SplitInstallSessionStatus.REQUIRES_USER_CONFIRMATION -> {
+                        manager.cancelInstall(session)
+                        end(false)
+                    }
                     SplitInstallSessionStatus.FAILED, SplitInstallSessionStatus.CANCELED -> end(false)
                     else -> Unit
                 }

@@ -21,6 +21,7 @@ def unit(*names: str, calls: str = "", part: str = ".text.{}", kind: int = 2) ->
     if calls:
         parts.append(Part(name=".data.of", content=BODY))
         symbols.append(Named(name=calls, part=".data.of", kind=1))
+    parts.append(Part(name=".llvm_bb_addr_map", content=b"", flags=0))
     return object_file(parts, symbols)
 
 

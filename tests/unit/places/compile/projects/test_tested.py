@@ -15,6 +15,7 @@ DESCRIBED = json.dumps(
         {"name": "square", "suite": ["other"]},
     ]
 )
+OF_SHAPES = (("shapes", "square"), ("shapes", "a: b / c"))
 BOTH = (("shapes", "square"), ("shapes", "a: b / c"), ("other", "square"))
 
 
@@ -22,8 +23,9 @@ BOTH = (("shapes", "square"), ("shapes", "a: b / c"), ("other", "square"))
     ("described", "listed", "expected"),
     [
         # As versions 1.12, 1.0 with several suites, and 1.0 with one of them write it.
-        (DESCRIBED, "shapes:square\nshapes:a: b / c\n", BOTH),
-        (DESCRIBED, "shapes:quick+all / square\nshapes / a: b / c\n", BOTH),
+        (DESCRIBED, "shapes:square\nshapes:a: b / c\n", OF_SHAPES),
+        (DESCRIBED, "shapes:quick+all / square\nshapes / a: b / c\n", OF_SHAPES),
+        (DESCRIBED, "shapes:square\nother:square\nshapes:a: b / c\n", BOTH),
         (DESCRIBED, "square\na: b / c\n", BOTH),
         (DESCRIBED, "shapes:slow\n", (("shapes", "slow"),)),
         (DESCRIBED, "slower\nshapes:not slow\n", ()),

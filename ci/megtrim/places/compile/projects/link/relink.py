@@ -86,7 +86,8 @@ def make(
         if call.linker is not Linker.LLD:
             msg = f"{spec.target}: {call.linker} links it, and functions are cut for lld only"
             raise InputError(msg, hint="link with -fuse-ld=lld, or set trim.level: deferred")
-        argv = splitting.split(argv, dict(spec.blocks), units, link_env)
+        inputs = tuple(resolve_argv(argv[1:], link_env))
+        argv = splitting.split(argv[0], inputs, dict(spec.blocks), units, link_env)
     if spec.deferred or spec.blocks:
         argv = _defer_sections(argv, call, spec, link_env)
     elif spec.emptied or not spec.unwind_tables:
@@ -101,7 +102,7 @@ def make(
 
 
 def _set_stubs(spec: LinkSpec, command: LinkCommand, link_env: LinkEnvironment) -> LinkSpec:
-    names = frozenset(spec.left_out)
+    names = frozenset(name for group in spec.left_out for name in group)
     call = invocation.find(command, spec.target, link_env)
     addressed: set[str] = set()
     for _, path in resolve_argv(call.argv[1:], link_env):

@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from megtrim.libs.elf.block_map import MAP_FLAG
+from megtrim.libs.elf.block_map import MAP_FLAG, MAP_SECTION
 from megtrim.libs.elf.layout import DAMAGE, ELF_MAGIC, SYMBOL_TABLE
 from megtrim.libs.elf.objects import (
     ARCHIVE_MAGIC,
@@ -31,7 +31,8 @@ _ALONE = ("-MD", "-MMD", MAP_FLAG)
 _WAITS = re.compile(
     r"pthread_(?:cond_\w*wait|join|barrier_wait|mutex_\w*lock|rwlock_\w*lock|spin_lock)"
     r"|sem_\w*wait|e?poll\w*|epoll_wait|p?select|\w*sleep|sched_yield|syscall|sigwait\w*|pause"
-    r"|_ZNSt(?:18condition_variable\w*|6thread\w*)"
+    r"|(?:mtx|cnd|thrd)_\w+|pthread_once|__p?poll_chk|__cxa_guard_acquire|GOMP_\w+|__kmpc_\w+"
+    r"|_ZNK?St(?:3__1|6__ndk1)?(?:18condition_variable|6thread|5mutex|28__atomic_futex)\w*"
     r"|(?:secure_)?getenv"
 )
 """A function that calls one of these stays whole: which of its blocks run is up to other threads,
@@ -49,18 +50,18 @@ class CompiledUnit(Value):
 
 
 def split(
-    argv: Sequence[str],
+    linker: str,
+    inputs: Sequence[tuple[str, Path | None]],
     blocks: Mapping[str, tuple[int, ...]],
     units: Collection[CompiledUnit],
     link_env: LinkEnvironment,
 ) -> tuple[str, ...]:
-    """Return the call with copies of the inputs in which functions are cut."""
+    """Return the call with copies of the ``inputs``, words with their files, that are cut."""
     made = _compile_all(blocks, units, link_env)
-    words = [argv[0]]
-    for number, word in enumerate(argv[1:]):
-        path = link_env.build / word
+    words = [linker]
+    for number, (word, path) in enumerate(inputs):
         copy = None
-        if not word.startswith("-") and path.is_file():
+        if path is not None:
             copy = _replace(path, made, link_env.scratch / "split" / str(number))
         words.append(word if copy is None else str(copy))
     return tuple(words)
@@ -110,6 +111,8 @@ def find_cut(data: bytes, blocks: Collection[str], *, source: str) -> tuple[str,
 
 
 def _find_cut(unit: Object, blocks: Collection[str]) -> Iterator[str]:
+    if not any(each.name == MAP_SECTION for each in unit.sections):
+        return  # another compiler made it, which would refuse the list
     symbols = unit.find_symbols()
     names = _read_names(unit)
     waiting = {

@@ -161,7 +161,9 @@ class RecordedBuilder(Builder):
         calls = Wrappers(tree.root / _WRAPPERS).read()
         link = self._find(target, tree)
         folder = tree.root / _COMPILED / link.name
-        return (*links.list_units(calls), *inputs.list_units(link, folder))
+        made = (*links.list_units(calls), *inputs.list_units(link, folder))
+        # Of several commands that made one file, the last one made what is there.
+        return tuple({each.output: each for each in made}.values())
 
     def _find(self, target: str, tree: WorkTree) -> RecordedLink:
         calls = Wrappers(tree.root / _WRAPPERS).read()
