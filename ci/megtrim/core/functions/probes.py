@@ -90,6 +90,10 @@ def patch(data: bytes, table: FunctionTable, observed: Collection[str]) -> bytes
         raise InputError(msg, hint="record the functions on an emulator: use one of its classes")
     segments = _segments(data)
     addresses = _addresses(table)
+    if not observed:
+        msg = "no function can be left out: other files use each of them by its name"
+        hint = "hide what your programs do not use, such as by trim.exports: ['@applications']"
+        raise InputError(msg, hint=hint)
     at = _table_at(data, addresses)
     here = next((each for each in segments if 0 <= at - each.offset < each.size_bytes), None)
     probes = {}

@@ -41,9 +41,6 @@ from megtrim.places.devices.retry import run_with_retries
 
 _RECORD = "reached.txt"
 _REACHED = "MEGTRIM_REACHED"
-_WHERE = "MEGTRIM_REST"
-_EAGER = "eager"
-"""Of a program that loads its whole rest when it starts: it keeps no record, for that faults."""
 _LINE = re.compile(rb"([0-9a-f]{40}) ([0-9a-f]{8,16})(?: [0-9a-f]{8,16})?\n")
 _PLAIN = "plain/"
 _HINT = (
@@ -183,8 +180,6 @@ def _make_spec(scenario: Scenario, linked: TrialLink, session: Session) -> RunSp
     program = linked.folder / applications.name_of(scenario, session.request)
     spec = make_run_spec(scenario, session, program, cache=cache_of(scenario, session))
     spec = replace(spec, with_rest=True)
-    if spec.environment.get(_WHERE) == _EAGER:
-        return spec
     environment = {**spec.environment, _REACHED: _RECORD}
     return replace(spec, recorded=_RECORD, environment=environment)
 

@@ -169,8 +169,13 @@ def test_more_functions_than_the_table_holds_are_refused() -> None:
     _patched(program, functions(*every[:-1]))
     with pytest.raises(InputError, match="262145 functions, expected 1 to 262144"):
         _patched(program, functions(*every))
-    with pytest.raises(InputError, match="0 functions"):
+    with pytest.raises(InputError, match="no function can be left out"):
         _patched(program, functions())
+
+
+def test_a_library_of_which_all_is_exported_has_nothing_to_leave_out() -> None:
+    with pytest.raises(InputError, match="other files use each of them by its name"):
+        probes.patch(_program([STACK]), functions(*_at(0, "f")), ())
 
 
 def test_functions_outside_of_the_code_are_refused() -> None:
