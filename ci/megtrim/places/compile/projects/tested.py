@@ -310,11 +310,10 @@ def read_meson_tests(described: str, listed: str) -> tuple[tuple[str, str], ...]
 
 
 def _is_line_of(line: str, project: str, name: str) -> bool:
-    if line == name:
+    whole = f"{project}:{name}"
+    if line in (name, whole) or line.endswith(f" - {whole}"):
         return True
-    starts = (f"{project}:", f"{project} / ")
-    ends = (f":{name}", f" / {name}")
-    return line.startswith(starts) and line.endswith(ends)
+    return line.startswith((f"{project}:", f"{project} / ")) and line.endswith(f" / {name}")
 
 
 def _names_test(word: str, names: Sequence[tuple[str, str]]) -> bool:

@@ -26,6 +26,7 @@ BOTH = (("shapes", "square"), ("shapes", "a: b / c"), ("other", "square"))
         (DESCRIBED, "shapes:square\nshapes:a: b / c\n", OF_SHAPES),
         (DESCRIBED, "shapes:quick+all / square\nshapes / a: b / c\n", OF_SHAPES),
         (DESCRIBED, "shapes:square\nother:square\nshapes:a: b / c\n", BOTH),
+        (DESCRIBED, "quick+all - shapes:square\nquick - shapes:a: b / c\n", OF_SHAPES),
         (DESCRIBED, "square\na: b / c\n", BOTH),
         (DESCRIBED, "shapes:slow\n", (("shapes", "slow"),)),
         (DESCRIBED, "slower\nshapes:not slow\n", ()),
