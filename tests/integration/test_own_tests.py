@@ -98,9 +98,14 @@ def trim(folder: Path, level: str, **tests: object) -> tuple[int, dict[str, Any]
     config["tests"] = {"build": [["ninja"]], "commands": [["ctest"]], **tests}
     (folder / "megtrim.yaml").write_text(yaml.safe_dump(config), encoding="utf-8")
     ended = run_megtrim("trim", "--accept", cwd=folder)
+    return ended.rc, read_check(folder)
+
+
+def read_check(folder: Path) -> dict[str, Any]:
     text = (folder / "megtrim-out/final/verdict.json").read_text(encoding="utf-8")
-    (check,) = [each for each in json.loads(text)["checks"] if each["kind"] == "tests"]
-    return ended.rc, check
+    checks: list[dict[str, Any]] = json.loads(text)["checks"]
+    (check,) = [each for each in checks if each["kind"] == "tests"]
+    return check
 
 
 def test_each_test_passes_with_the_second_file_and_traps_without_it(folder: Path) -> None:
@@ -172,8 +177,7 @@ def test_tests_that_start_copies_count(tmp_path: Path) -> None:
     ended = run_megtrim("trim", "--accept", cwd=tmp_path)
 
     assert ended.rc == 0, ended.stderr
-    text = (tmp_path / "megtrim-out/final/verdict.json").read_text(encoding="utf-8")
-    (check,) = [each for each in json.loads(text)["checks"] if each["kind"] == "tests"]
+    check = read_check(tmp_path)
     assert check["text"] == "3 of 3 tests load draw: 2 pass, 1 trap"
     assert check["detail"].endswith(": it trapped: the function circle is not kept")
     places = (tmp_path / "megtrim-out/work").rglob("draw")
@@ -210,8 +214,7 @@ def test_tests_of_meson_count_one_by_one(tmp_path: Path) -> None:
     ended = run_megtrim("trim", "--accept", cwd=tmp_path)
 
     assert ended.rc == 0, ended.stderr
-    text = (tmp_path / "megtrim-out/final/verdict.json").read_text(encoding="utf-8")
-    (check,) = [each for each in json.loads(text)["checks"] if each["kind"] == "tests"]
+    check = read_check(tmp_path)
     assert check["text"] == "2 of 3 tests load draw: 1 pass, 1 trap"
     assert check["detail"] == (
         "circle [3]*: it trapped: the function circle is not kept\n"

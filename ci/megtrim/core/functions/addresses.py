@@ -5,7 +5,6 @@ and jumps need none, and neither do tables of virtual functions and of unwinding
 compares. Kinds of relocations are those of the ABIs of AArch64, Arm and x86-64. Pure.
 """
 
-import struct
 from collections.abc import Collection, Iterator
 
 from megtrim.libs.elf.layout import (
@@ -17,8 +16,7 @@ from megtrim.libs.elf.layout import (
     X86_64,
     PlacedSection,
 )
-from megtrim.libs.elf.objects import Object, members, open_object
-from megtrim.libs.util.errors import InputError
+from megtrim.libs.elf.objects import Object, read_each
 
 _BRANCHES = {
     AARCH64: frozenset({279, 280, 282, 283}),
@@ -42,17 +40,11 @@ def find_addressed(data: bytes, names: Collection[str], *, source: str) -> froze
     Files of other kinds take none, such as objects with a compiler's intermediate code. Raises
     InputError for a damaged one.
     """
-    view = memoryview(data)
-    try:
-        found: set[str] = set()
-        for _, start, end in members(view):
-            unit = open_object(bytes(view[start:end]))
-            if unit is not None:
-                found.update(_find_in_object(unit, names))
-    except (ValueError, LookupError, struct.error, OverflowError, MemoryError, TypeError):
-        msg = f"{source}: a damaged object or archive"
-        raise InputError(msg, hint="build it again") from None
-    return frozenset(found)
+
+    def find(_: str, unit: Object) -> Iterator[str]:
+        return _find_in_object(unit, names)
+
+    return frozenset(name for _, name in read_each(data, find, source=source))
 
 
 def _find_in_object(unit: Object, names: Collection[str]) -> Iterator[str]:

@@ -19,15 +19,7 @@ from megtrim.libs.elf.layout import (
     X86_64,
     PlacedSection,
 )
-from megtrim.libs.elf.objects import (
-    BEHIND_THE_PLACE,
-    Object,
-    Symbol,
-    members,
-    open_object,
-    remove_functions,
-)
-from megtrim.libs.util.errors import InputError
+from megtrim.libs.elf.objects import BEHIND_THE_PLACE, Object, Symbol, read_each, remove_functions
 
 _AARCH64_TRAP = bytes.fromhex("200020d4")  # brk #1
 _X86_64_TRAP = bytes.fromhex("0f0b")  # ud2
@@ -188,18 +180,11 @@ def edits(
     or x86-64 stay. Without ``unwind_tables``, those of functions that stay go, too. Raises
     InputError for a damaged object or archive.
     """
-    view = memoryview(data)
-    try:
-        every = []
-        for _, start, end in members(view):
-            unit = open_object(bytes(view[start:end]))
-            if unit:
-                for at, content in _edits(unit, names, form, unwind_tables):
-                    every.append((start + at, content))
-        return every
-    except (ValueError, LookupError, struct.error, OverflowError, MemoryError, TypeError):
-        msg = f"{source}: a damaged object or archive"
-        raise InputError(msg, hint="build it again") from None
+
+    def find(_: str, unit: Object) -> Iterator[tuple[int, bytes]]:
+        return _edits(unit, names, form, unwind_tables)
+
+    return [(start + at, code) for start, (at, code) in read_each(data, find, source=source)]
 
 
 def _edits(

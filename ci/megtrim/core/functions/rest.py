@@ -23,10 +23,10 @@ from megtrim.libs.elf.layout import (
     ElfLayout,
     PlacedSection,
 )
-from megtrim.libs.elf.objects import INDEX_OF_UNWINDING, Object, members, open_object
+from megtrim.libs.elf.objects import INDEX_OF_UNWINDING, Object, read_each
 from megtrim.libs.elf.symbol_names import brief
 from megtrim.libs.elf.symbol_table import COLD, FunctionTable
-from megtrim.libs.util.errors import InputError, ProductFailure
+from megtrim.libs.util.errors import ProductFailure
 from megtrim.libs.util.value import Value
 
 RUNTIME = "\n".join(
@@ -183,17 +183,7 @@ def edits(
 def _find_edits(
     data: bytes, find: Callable[[str, Object], Iterator[Edit]], source: str
 ) -> list[Edit]:
-    view = memoryview(data)
-    try:
-        return [
-            (start + at, new)
-            for member, start, end in members(view)
-            if (unit := open_object(bytes(view[start:end])))
-            for at, new in find(member, unit)
-        ]
-    except DAMAGE:
-        msg = f"{source}: a damaged object or archive"
-        raise InputError(msg, hint="build it again") from None
+    return [(start + at, new) for start, (at, new) in read_each(data, find, source=source)]
 
 
 def _address(unit: Object, near: Container[str]) -> Iterator[Edit]:

@@ -5,9 +5,9 @@ Archives are GNU's or BSD's. Objects have 64 bits and relocations with addends, 
 """
 
 import struct
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from enum import Enum, auto
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from megtrim.libs.elf.layout import (
     AARCH64,
@@ -19,6 +19,9 @@ from megtrim.libs.elf.layout import (
     PlacedSection,
     refuse,
 )
+from megtrim.libs.util.errors import InputError
+
+Found = TypeVar("Found")
 
 ARCHIVE_MAGIC = b"!<arch>\n"
 THIN_MAGIC = b"!<thin>\n"
@@ -221,6 +224,27 @@ def members(data: memoryview) -> Iterator[tuple[str, int, int]]:
     for member in iter_members(data):
         if data[member.start : member.start + len(ELF_MAGIC)] == ELF_MAGIC:
             yield member.name, member.start, member.end
+
+
+def read_each(
+    data: bytes, read: Callable[[str, Object], Iterable[Found]], *, source: str
+) -> list[tuple[int, Found]]:
+    """Return all that ``read`` finds in the objects of a file, with where each object begins.
+
+    ``read`` gets a member's name and its object; files of other kinds have none. Raises InputError
+    for a damaged object or archive.
+    """
+    view = memoryview(data)
+    try:
+        return [
+            (start, found)
+            for member, start, end in members(view)
+            if (unit := open_object(bytes(view[start:end])))
+            for found in read(member, unit)
+        ]
+    except (ValueError, LookupError, struct.error, OverflowError, MemoryError, TypeError):
+        msg = f"{source}: a damaged object or archive"
+        raise InputError(msg, hint="build it again") from None
 
 
 def _read_branch(content: bytes, at: int, kind: int) -> int:

@@ -56,8 +56,6 @@ class UnfoldedLink(Value):
     table: FunctionTable
     code: Disassembly
     observables: Observables
-    digests: Mapping[str, str]
-    """Of functions that can be cut, by name."""
 
     @property
     def unseen(self) -> frozenset[str]:
@@ -87,8 +85,8 @@ class UntrimmedProgram(Value):
     unfolded: UnfoldedLink
     origins: LinkMap
     patterns: tuple[KeepPattern, ...]
-    splits: bool
-    """Whether functions that ran may be cut."""
+    digests: Mapping[str, str] | None
+    """Of functions that can be cut, by name; None: none is cut at this level."""
 
     def trim(self, keep: KeepSet) -> RelinkedProgram:
         """Raises InputError if the keep set needs nothing of it."""
@@ -111,13 +109,13 @@ class UntrimmedProgram(Value):
 
     def _plan_cuts(self, records: Iterable[ScenarioRecord], ran: frozenset[str]) -> CutPlan:
         """What is kept although it did not run finds the functions that it calls whole."""
-        if not self.splits:
+        if self.digests is None:
             return CutPlan(blocks={}, changed=())
         listed = ((record.functions, record.blocks) for record in records)
         texts = (pattern.text for pattern in self.patterns)
         whole = {*matching(texts, self.unfolded.table, self.origins)}
         whole |= self.unfolded.code.called_by(self._find_always(ran))
-        return plan_cuts(listed, self.unfolded.digests, whole)
+        return plan_cuts(listed, self.digests, whole)
 
     def find_dropped(self, ran: frozenset[str]) -> tuple[str, ...]:
         kept = {*ran, *self._find_always(ran)}
@@ -220,7 +218,6 @@ def read_unfolded(target: str, results: TaskResults) -> UnfoldedLink:
         table=table,
         code=parse_code(data, table, source=target),
         observables=read_observables(folder.file(observables(target))),
-        digests=find_digests(parse_block_map(data, source=str(program)), table),
     )
 
 
@@ -285,13 +282,19 @@ def read_program(target: str, session: Session) -> UntrimmedProgram:
         where = f"{loaded.path}:{loaded.line('trim', 'keep', at)}" if at < written else ""
         patterns.append(KeepPattern(text=text, where=where))
     listed = locate_unstripped(Link.UNFOLDED, f"{target}.map")
+    unfolded = read_unfolded(target, session.results)
+    digests = None
+    if splits_functions(session.config):
+        linked = session.done[LINKED].file(locate_unstripped(Link.UNFOLDED, target))
+        mapped = parse_block_map(read_linked(linked), source=str(linked))
+        digests = find_digests(mapped, unfolded.table)
     return UntrimmedProgram(
         target=target,
         identity=identities(session.results)[target],
-        unfolded=read_unfolded(target, session.results),
+        unfolded=unfolded,
         origins=link_map.read_map(session.done[LINKED].file(listed)),
         patterns=tuple(patterns),
-        splits=splits_functions(session.config),
+        digests=digests,
     )
 
 

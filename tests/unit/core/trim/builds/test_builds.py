@@ -292,11 +292,10 @@ def make_program(*patterns: str) -> UntrimmedProgram:
             table=code.table,
             code=code,
             observables=Observables(link_sha256=LINK, groups=groups),
-            digests={},
         ),
         origins=ORIGINS,
         patterns=tuple(KeepPattern(text=each) for each in patterns),
-        splits=False,
+        digests=None,
     )
 
 
