@@ -22,6 +22,7 @@ from megtrim.places.devices.device import Lease
 from megtrim.places.devices.retry import run_with_retries
 from megtrim.times.experiments.commands import (
     ITERATIONS,
+    OF_FLAGS,
     Situation,
     StepCommand,
     StepFiles,
@@ -45,8 +46,6 @@ from megtrim.times.measuring.timing import measure
 from megtrim.times.measuring.timing_runs import ContestFiles
 from megtrim.times.measuring.whole_runs import CommandFiles
 from megtrim.times.plan import compares_with_base, experiment_of, list_trimmed, trimmed_variant
-
-OF_FLAGS = "a command runs as it is, and this experiment sets flags of the engine's own program"
 
 
 def plan_contest(task: Task, session: Session) -> Contest | str:

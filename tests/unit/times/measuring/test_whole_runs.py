@@ -18,8 +18,9 @@ from megtrim.libs.programs.parity import Tolerance
 from megtrim.libs.util.process import ProcessRunner
 from megtrim.places.devices.local import Local
 from megtrim.times.comparison import compare_sides, summarize_stages
+from megtrim.times.experiments.commands import OF_FLAGS
 from megtrim.times.experiments.contest import MOST_RUNS, Contest, Contestant, ContestResult, Side
-from megtrim.times.measuring.contest_plan import OF_FLAGS, find_files, plan_contest
+from megtrim.times.measuring.contest_plan import find_files, plan_contest
 from megtrim.times.measuring.timing import measure
 from megtrim.times.measuring.whole_runs import CommandFiles, choose_runs
 from megtrim.times.plan import perf_tasks
@@ -147,7 +148,8 @@ def measure_scripts(
 
 def test_whole_runs_are_timed_in_turns_each_in_an_empty_place(tmp_path: Path) -> None:
     """The second run would find what the first one left, or its own file changed."""
-    script = '[ -e left ] && exit 1; touch left; echo of; cat "$1" - dump/x 2>/dev/null; echo >>"$1"; exit 3'
+    reads = 'echo of; cat "$1" - dump/x 2>/dev/null; echo >>"$1"'
+    script = f"[ -e left ] && exit 1; touch left; {reads}; exit 3"
     scripts = {Side.REFERENCE: script, Side.RIVAL: f"{script}  # longer"}
     contest, result = measure_scripts(tmp_path, scripts, status=3)
 
