@@ -44,6 +44,17 @@ class HeaderResult(StageResult):
     warnings: tuple[str, ...]
 
 
+class ExportCount(Value):
+    """Functions of a shared library that stay because it exports them."""
+
+    functions: int
+    size_bytes: int
+    of_bytes: int
+    """Of all functions that stay."""
+    imported: int
+    """Other exports, which programs of scenarios import."""
+
+
 class FunctionCount(Value):
     held: int
     dropped: int
@@ -55,6 +66,8 @@ class FunctionCount(Value):
     """Functions whose blocks are not those of the keep set: they stay whole."""
     changed_bytes: int = 0
     """Of these, whole."""
+    exports: ExportCount | None = None
+    """Of a shared library whose exports nobody has chosen."""
 
 
 class ReduceResult(StageResult):

@@ -111,6 +111,7 @@ def _link(session: Session, folder: Path) -> ReduceResult:
                 cut=_count_cut(each, folder),
                 changed=len(each.cuts.changed),
                 changed_bytes=each.count_changed_bytes(),
+                exports=linking.count_exports(each, session),
             )
             for each in programs
         },
