@@ -75,6 +75,8 @@ class ReduceResult(StageResult):
     """Of a link: the build whose objects were linked, with the sizes of what was linked."""
     functions: Mapping[str, FunctionCount]
     """By program; empty where no functions were trimmed."""
+    crash_ids: bool = False
+    """Whether all that was left out has a trap of its own, by ``trim.crash_ids``."""
 
 
 class SymbolizingLinkResult(StageResult):
@@ -126,6 +128,8 @@ class TrimChoice(Value):
     means: tuple[SizeFlagResult, ...] = ()
     quick: bool = False
     """By functions from the plain build, whatever level is configured."""
+    crash_ids: bool | None = None
+    """None: an older megtrim wrote it, which did not say."""
 
     @property
     def used(self) -> tuple[str, ...]:
