@@ -4,6 +4,7 @@ Nothing binds them to CPUs: with fewer, a program may call what no recorded run 
 """
 
 import math
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
@@ -32,6 +33,8 @@ from megtrim.times.measuring.timing_runs import (
 
 _TIMED_MS = 100.0
 """A sample is of runs that take about this long together, or of one that is longer."""
+_MOST_TAKEN_MS = 2000.0
+"""Of a device to which each run takes longer, a sample has fewer."""
 
 
 class CommandFiles(Value):
@@ -61,8 +64,11 @@ class WholeSampler:
         return text if self._contest.rival else ""
 
     def choose_lengths(self) -> None:
-        longest_ms = 1000 * max(self._run(*each)[0].wall_s for each in self._contest.sides)
-        self._runs = choose_runs(longest_ms)
+        sides = self._contest.sides
+        began_s = time.monotonic()
+        longest_s = max(self._run(*each)[0].wall_s for each in sides)
+        taken_s = (time.monotonic() - began_s) / len(sides)
+        self._runs = choose_runs(1000 * longest_s, 1000 * taken_s)
 
     def take(self, turn: Turn) -> tuple[Sample, Sequence[ProgramRun]]:
         side, contestant = find_side(self._contest, turn.contestant)
@@ -91,7 +97,9 @@ class WholeSampler:
         return found.run, compared.text
 
 
-def choose_runs(run_ms: float) -> int:
-    if run_ms <= _TIMED_MS / MOST_RUNS:
-        return MOST_RUNS
-    return math.ceil(_TIMED_MS / run_ms)
+def choose_runs(run_ms: float, taken_ms: float) -> int:
+    """``taken_ms``: what a run takes in all, with the copies of its files."""
+    wanted = MOST_RUNS
+    if run_ms > _TIMED_MS / MOST_RUNS:
+        wanted = math.ceil(_TIMED_MS / run_ms)
+    return max(1, min(wanted, int(_MOST_TAKEN_MS / max(taken_ms, 1.0))))

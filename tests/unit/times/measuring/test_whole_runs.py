@@ -214,7 +214,20 @@ def test_a_later_run_is_held_to_the_first_and_text_may_vary(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize(
-    ("run_ms", "runs"), [(0.0, 10), (1.0, 10), (10.0, 10), (11.0, 10), (60.0, 2), (100.0, 1)]
+    ("run_ms", "taken_ms", "runs"),
+    [
+        (0.0, 0.0, 10),
+        (1.0, 20.0, 10),
+        (10.0, 20.0, 10),
+        (11.0, 20.0, 10),
+        (60.0, 80.0, 2),
+        (100.0, 150.0, 1),
+        (5.0, 500.0, 4),
+        (5.0, 5000.0, 1),
+    ],
 )
-def test_short_commands_run_several_times_for_a_sample(run_ms: float, runs: int) -> None:
-    assert choose_runs(run_ms) == runs
+def test_short_commands_run_several_times_for_a_sample(
+    run_ms: float, taken_ms: float, runs: int
+) -> None:
+    """But not where it takes long to put them on a device."""
+    assert choose_runs(run_ms, taken_ms) == runs
