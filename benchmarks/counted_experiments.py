@@ -3,9 +3,10 @@
     python benchmarks/counted_experiments.py PROGRAM TWIN MODEL data FILE.npy [--machine x86_64]
 
 PROGRAM is a plain `load_and_run` for Linux on that machine, by default arm64, TWIN the same program
-with its symbols. For each experiment that such a program can run with such a model, prints how many instructions an iteration
-executes, their ratio to the baseline's, and whether the outputs are equal to the baseline's to the
-last bit. Functions that vary are left out, by name; most of them wait for another thread.
+with its symbols. For each experiment that such a program can run with such a model, prints how many
+instructions an iteration executes, their ratio to the baseline's, and whether the outputs are equal
+to the baseline's to the last bit. Functions that vary are left out, by name; most of them wait for
+another thread.
 """
 
 import os
