@@ -56,7 +56,9 @@ def test_a_comparison_with_a_base_rests_on_both_programs(session: Session) -> No
     reference, rival = (each for _, each in contest.sides)
     assert (reference.name, rival.name) == ("base", "fast-run")
     assert [each.step for each in reference.commands] == [each.step for each in rival.commands]
-    programs = find_files(task, session).programs
+    files = find_files(task, session)
+    assert isinstance(files, ContestFiles)
+    programs = files.programs
     assert programs[Side.REFERENCE] != programs[Side.RIVAL]
 
 

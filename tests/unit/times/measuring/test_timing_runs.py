@@ -288,13 +288,19 @@ def plan(session: Session, name: str) -> Contest:
     return planned
 
 
+def find_model_files(session: Session, name: str) -> ContestFiles:
+    files = find_files(find_task(session, name), session)
+    assert isinstance(files, ContestFiles)
+    return files
+
+
 def last_words(contest: Contest, side: Side) -> tuple[str, ...]:
     return dict(contest.sides)[side].commands[-1].argv
 
 
 def test_an_experiment_meets_the_baseline_on_one_program(session: Session, tmp_path: Path) -> None:
     contest = plan(session, "m/s@any#record-1")
-    files = find_files(find_task(session, "m/s@any#record-1"), session)
+    files = find_model_files(session, "m/s@any#record-1")
 
     assert last_words(contest, Side.REFERENCE) == (
         "a-program",
@@ -348,7 +354,7 @@ def test_the_baseline_is_timed_alone(session: Session, tmp_path: Path) -> None:
 def test_a_trimmed_program_runs_as_the_scenario_says(session: Session) -> None:
     """It misses the kernels of everything else; only the counts are those of a measured run."""
     contest = plan(session, "m/s@any#trimming-reduced")
-    files = find_files(find_task(session, "m/s@any#trimming-reduced"), session)
+    files = find_model_files(session, "m/s@any#trimming-reduced")
 
     assert [each.name for _, each in contest.sides] == ["plain", "reduced"]
     assert last_words(contest, Side.RIVAL) == (
