@@ -22,6 +22,7 @@ from megtrim.times import plan
 from megtrim.times import stage as perf
 from megtrim.times.experiments.contest import Contest, ContestResult, Side
 from megtrim.times.measuring.contest_plan import find_files, plan_contest, plan_for_runner
+from megtrim.times.measuring.timing_runs import ContestFiles
 from unit.core.trim.stages.built import finish
 from unit.core.trim.stages.fake_device import FakeDevice
 from unit.core.trim.stages.support import changed
