@@ -1,5 +1,6 @@
 """Attempts on programs of which functions are cut, with a real compiler."""
 
+import os
 import re
 import shutil
 from collections.abc import Callable
@@ -7,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from megtrim.core.chain.graph import REDUCED
 from megtrim.core.keep.keepset_files import parse_keep_set
 from megtrim.libs.util.errors import InputError
 from megtrim.libs.util.process import CompletedCommand
@@ -100,6 +102,57 @@ def test_a_function_is_edited_and_not_traced_again(trimmed: Project) -> None:
         source.write_text(before, encoding="utf-8")
     assert ended.rc == 1
     assert "its functions were recorded on another link" in ended.stdout
+
+
+LIMIT = "limit.h"
+
+
+@pytest.fixture(scope="module")
+def beside(tmp_path_factory: pytest.TempPathFactory) -> Project:
+    """A source that includes a header from outside of it, which is what its build reads."""
+    project = make(tmp_path_factory.mktemp("beside"))
+    source = project.folder / "source"
+    parts = source / "parts.cc"
+    text = parts.read_text(encoding="utf-8")
+    parts.write_text(
+        f"#include <{LIMIT}>\n{text.replace('value > 50', 'value > LIMIT')}", encoding="utf-8"
+    )
+    folder = project.folder / "installed"
+    folder.mkdir()
+    (folder / LIMIT).write_text("#define LIMIT 50\n", encoding="utf-8")
+    with (source / "CMakeLists.txt").open("a", encoding="utf-8") as lists:
+        lists.write(f"target_include_directories(parts PRIVATE {folder})\n")
+    project.expect("trim", "--accept")
+    return project
+
+
+def change_header(project: Project, text: str, *, keep_times: bool) -> CompletedCommand:
+    """Change it after the functions were recorded, and let them be cut only then."""
+    header = project.folder / "installed" / LIMIT
+    times = header.stat()
+    header.write_text(text, encoding="utf-8")
+    if keep_times:
+        os.utime(header, ns=(times.st_atime_ns, times.st_mtime_ns))
+    shutil.rmtree(project.done()[REDUCED])
+    shutil.rmtree(next(project.out.glob("work/*/links/units")))
+    return project.run("trim", "--committed")
+
+
+@pytest.mark.clang
+@needs_compiler
+@pytest.mark.parametrize("keep_times", [True, False])
+def test_a_header_changes_outside_of_the_source(beside: Project, keep_times: bool) -> None:
+    ended = change_header(beside, "#define LIMIT 30\n", keep_times=keep_times)
+    assert ended.rc == 0, ended.stderr
+    assert "2 functions of build/CMakeFiles/parts.dir/parts.cc.o stay whole" in ended.stdout
+
+
+@pytest.mark.clang
+@needs_compiler
+def test_a_header_is_written_anew_as_it_was(beside: Project) -> None:
+    ended = change_header(beside, "#define LIMIT 50\n", keep_times=False)
+    assert ended.rc == 0, ended.stderr
+    assert "stay whole" not in ended.stdout
 
 
 @pytest.mark.clang

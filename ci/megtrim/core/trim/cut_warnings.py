@@ -10,13 +10,15 @@ from megtrim.libs.util.wording import count
 def warn_of_blocks(counts: Mapping[str, FunctionCount]) -> Iterator[str]:
     """``counts``: of each program."""
     for program, each in counts.items():
+        for unit in each.uncut:
+            yield f"{program}: {unit}; to build it anew, use another --out"
         if each.changed:
             yield (
                 f"{program}: {count(each.changed, 'function')} with other blocks than the keep set "
                 f"names (another compiler?) stay whole, {format_bytes(each.changed_bytes)} in all: "
                 "record them again"
             )
-        elif not each.cut:
+        elif not each.cut and not each.uncut:
             yield (
                 f"{program}: no function was cut, so level: blocks made it as level: deferred "
                 "would: blocks are seen in programs that run under qemu, and in a keep set that "

@@ -55,6 +55,8 @@ class FunctionCount(Value):
     """Functions whose blocks are not those of the keep set: they stay whole."""
     changed_bytes: int = 0
     """Of these, whole."""
+    uncut: tuple[str, ...] = ()
+    """Units whose functions stay whole, because they changed, each with the reason."""
 
 
 class ReduceResult(StageResult):

@@ -111,6 +111,7 @@ def _link(session: Session, folder: Path) -> ReduceResult:
                 cut=_count_cut(each, folder),
                 changed=len(each.cuts.changed),
                 changed_bytes=each.count_changed_bytes(),
+                uncut=linking.read_whole(each.target, folder),
             )
             for each in programs
         },
