@@ -171,9 +171,6 @@ CONFIG = {
 NAMED = 10
 """Of the functions that stay whole, in a warning."""
 EMULATOR = ("qemu-aarch64", "-L", "/usr/aarch64-linux-gnu")
-needs_compiler = pytest.mark.skipif(
-    not all(map(shutil.which, ("clang++-22", "ld.lld-22"))), reason="needs clang 22 and lld 22"
-)
 
 
 def write_source(folder: Path, *, edited: bool) -> None:
@@ -255,14 +252,12 @@ def run(program: Path, *arguments: str) -> tuple[int, str]:
     return ended.rc, ended.stdout
 
 
-@pytest.mark.clang
-@needs_compiler
+@pytest.mark.blocks
 def test_the_keep_set_of_another_link_is_refused(edited: Edited) -> None:
     assert "its functions were recorded on another link" in edited.refused
 
 
-@pytest.mark.clang
-@needs_compiler
+@pytest.mark.blocks
 @pytest.mark.parametrize("each", EDITS, ids=lambda each: each.name)
 def test_what_no_longer_fits_stays_whole(edited: Edited, each: Edit) -> None:
     name = f"{each.subject or each.name}(int)"
@@ -275,16 +270,14 @@ def test_what_no_longer_fits_stays_whole(edited: Edited, each: Edit) -> None:
     assert not (name in edited.changed and name in edited.cut)
 
 
-@pytest.mark.clang
-@needs_compiler
+@pytest.mark.blocks
 def test_a_warning_names_what_stays_whole(edited: Edited) -> None:
     assert f"{len(edited.changed)} functions with other blocks than" in edited.warnings
     assert sum(name in edited.warnings for name in edited.changed) == NAMED
     assert f" and {len(edited.changed) - NAMED} more: record them again" in edited.warnings
 
 
-@pytest.mark.clang
-@needs_compiler
+@pytest.mark.blocks
 def test_outputs_equal_those_of_the_whole_program(edited: Edited, tmp_path: Path) -> None:
     alone = tmp_path / "edits"
     shutil.copy2(edited.program, alone)
@@ -297,8 +290,7 @@ def test_outputs_equal_those_of_the_whole_program(edited: Edited, tmp_path: Path
         assert run(alone, "all", str(value)) == whole
 
 
-@pytest.mark.clang
-@needs_compiler
+@pytest.mark.blocks
 def test_a_block_that_runs_now_is_missed(project: Project, edited: Edited) -> None:
     """Its function has the same blocks as before, with another number in a condition."""
     del edited  # which is the state before

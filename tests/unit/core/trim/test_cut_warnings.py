@@ -13,15 +13,20 @@ from megtrim.core.trim.results import FunctionCount
         (
             {"cut": 3, "changed": ("_Z3sumPKc",), "changed_bytes": 2048},
             [
-                "app: 1 function with other blocks than the keep set names (another compiler?) "
-                "stay whole, 2 KiB in all: sum(char const*): record them again"
+                (
+                    "app: 1 function with other blocks than the keep set names (another compiler?) "
+                    "stay whole, 2 KiB in all: sum(char const*): record them again"
+                )
             ],
         ),
         (
             {"cut": 0, "changed": tuple("abcdefghijklm"), "changed_bytes": 9},
             [
-                "app: 13 functions with other blocks than the keep set names (another compiler?) "
-                "stay whole, 9 B in all: a, b, c, d, e, f, g, h, i, j and 3 more: record"
+                (
+                    "app: 13 functions with other blocks than the keep set names "
+                    "(another compiler?) stay whole, 9 B in all: "
+                    "a, b, c, d, e, f, g, h, i, j and 3 more: record"
+                )
             ],
         ),
         (
