@@ -24,6 +24,8 @@ CONFIG = {
 }
 LINE = re.compile(r'( "blocks _Z3sumPKc )([0-9a-f]{16})((?: \d+)+)(": .*\n)')
 Edit = Callable[[re.Match[str]], str]
+needs_compiler = pytest.mark.blocks
+"""The lane of Debian's clang 22."""
 
 
 def make(folder: Path) -> Project:
@@ -54,7 +56,7 @@ def edit_list(project: Project, edit: Edit) -> CompletedCommand:
         listed.write_text(before, encoding="utf-8")
 
 
-@pytest.mark.blocks
+@needs_compiler
 def test_a_keep_set_is_committed_as_it_is(trimmed: Project) -> None:
     ended = edit_list(trimmed, lambda found: found[0])
     assert ended.rc == 0, ended.stderr
@@ -62,28 +64,28 @@ def test_a_keep_set_is_committed_as_it_is(trimmed: Project) -> None:
     assert "other blocks than" not in ended.stdout
 
 
-@pytest.mark.blocks
+@needs_compiler
 def test_a_keep_set_loses_blocks_that_ran(trimmed: Project) -> None:
     ended = edit_list(trimmed, lambda found: f"{found[1]}{found[2]} 0{found[4]}")
     assert ended.rc == 1, ended.stderr
     assert "a part of the function sum(char const*) is not kept" in ended.stdout
 
 
-@pytest.mark.blocks
+@needs_compiler
 def test_a_digest_is_of_another_function(trimmed: Project) -> None:
     ended = edit_list(trimmed, lambda found: f"{found[1]}{'0' * 16} 0{found[4]}")
     assert ended.rc == 0, ended.stderr
     assert "1 function with other blocks than the keep set names" in ended.stdout
 
 
-@pytest.mark.blocks
+@needs_compiler
 def test_the_lines_of_blocks_are_removed(trimmed: Project) -> None:
     ended = edit_list(trimmed, lambda _: "")
     assert ended.rc == 0, ended.stderr
     assert "verdict: pass" in ended.stdout
 
 
-@pytest.mark.blocks
+@needs_compiler
 def test_a_function_is_edited_and_not_traced_again(trimmed: Project) -> None:
     source = trimmed.folder / "source" / "parts.cc"
     before = source.read_text(encoding="utf-8")
@@ -130,7 +132,7 @@ def change_header(project: Project, text: str, *, keep_times: bool) -> Completed
     return project.run("trim", "--committed")
 
 
-@pytest.mark.blocks
+@needs_compiler
 @pytest.mark.parametrize("keep_times", [True, False])
 def test_a_header_changes_outside_of_the_source(beside: Project, keep_times: bool) -> None:
     ended = change_header(beside, "#define LIMIT 30\n", keep_times=keep_times)
@@ -138,14 +140,14 @@ def test_a_header_changes_outside_of_the_source(beside: Project, keep_times: boo
     assert "2 functions of build/CMakeFiles/parts.dir/parts.cc.o stay whole" in ended.stdout
 
 
-@pytest.mark.blocks
+@needs_compiler
 def test_a_header_is_written_anew_as_it_was(beside: Project) -> None:
     ended = change_header(beside, "#define LIMIT 50\n", keep_times=False)
     assert ended.rc == 0, ended.stderr
     assert "stay whole" not in ended.stdout
 
 
-@pytest.mark.blocks
+@needs_compiler
 def test_a_run_needs_a_part_that_is_not_there(trimmed: Project) -> None:
     ended = trimmed.expect("probe", "sums", "--input", "a=large.txt", "--", "{input:a}")
     missing = "without, it trapped: a part of the function sum(char const*) is not kept"
