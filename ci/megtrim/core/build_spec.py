@@ -328,6 +328,8 @@ class LinkSpec(Value):
     """Functions whose sections get other names in copies of the objects."""
     blocks: tuple[tuple[str, tuple[int, ...]], ...] = ()
     """Functions that are compiled once more, cut in two, and the blocks of each that stay."""
+    holders: tuple[str, ...] = ()
+    """Names of the objects from which the program has them: several may have a copy."""
     near: tuple[str, ...] = ()
     """What only the linked file itself has by these names, where functions are deferred."""
     layout: str = ""
