@@ -330,6 +330,8 @@ class LinkSpec(Value):
     """Functions that are compiled once more, cut in two, and the blocks of each that stay."""
     objects: tuple[str, ...] = ()
     """Digests of those whose blocks were recorded: functions of no other one are cut."""
+    holders: tuple[str, ...] = ()
+    """Names of the objects from which the program has them: several may have a copy."""
     near: tuple[str, ...] = ()
     """What only the linked file itself has by these names, where functions are deferred."""
     layout: str = ""

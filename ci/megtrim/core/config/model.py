@@ -168,7 +168,7 @@ class TrimConfig(ConfigSection):
     compiled. function: functions that no scenario ran are left out at link time as well, which
     makes the program much smaller, but also more brittle. deferred: these functions move into a
     second file, from which the program loads them when it needs them; this is the default for kinds
-    cmake, ncnn and link. blocks: so do parts of functions that ran; for these kinds, clang 22."""
+    cmake, ncnn and link. blocks: so do parts of functions that ran; with base: plain, clang 22."""
     operators: Literal["listed", "all"] = "listed"
     """listed: operators and data types that no model has are left out. all: they stay, and only
     what was traced decides, as in a header that is made of traces alone."""

@@ -69,6 +69,8 @@ class RelinkedProgram(Value):
     dropped: tuple[str, ...]
     code: Disassembly
     cuts: CutPlan
+    holders: tuple[str, ...]
+    """Names of the objects of which the functions that are cut come."""
 
     @property
     def deferred(self) -> rest.Deferred:
@@ -98,13 +100,15 @@ class UntrimmedProgram(Value):
                 "so none of them would be kept"
             )
             raise InputError(msg, hint="record them", command=("trim",))
+        cuts = self._plan_cuts(records, ran)
         return RelinkedProgram(
             target=self.target,
             before=self.unfolded.table,
             kept=ran,
             dropped=self.find_dropped(ran),
             code=self.unfolded.code,
-            cuts=self._plan_cuts(records, ran),
+            cuts=cuts,
+            holders=self._find_holders(cuts.blocks),
         )
 
     def _plan_cuts(self, records: Iterable[ScenarioRecord], ran: frozenset[str]) -> CutPlan:
@@ -116,6 +120,11 @@ class UntrimmedProgram(Value):
         whole = {*matching(texts, self.unfolded.table, self.origins)}
         whole |= self.unfolded.code.called_by(self._find_always(ran))
         return plan_cuts(listed, self.graphs, whole)
+
+    def _find_holders(self, names: Iterable[str]) -> tuple[str, ...]:
+        addresses = {each.name: each.address for each in self.unfolded.table.functions}
+        files = {self.origins.of(addresses[name]) for name in names}
+        return tuple(sorted({link_map.name_object(file) for file in files}))
 
     def find_dropped(self, ran: frozenset[str]) -> tuple[str, ...]:
         kept = {*ran, *self._find_always(ran)}
@@ -400,6 +409,7 @@ def specify_deferring_link(program: RelinkedProgram, session: Session) -> LinkSp
         deferred=program.dropped,
         blocks=tuple(program.cuts.blocks.items()),
         objects=_read_objects(program.target, session),
+        holders=program.holders,
         near=tuple(sorted(own - elsewhere)),
         layout=rest.layout(whole.machine, by_lld=by_lld, shared=shared),
         unwind_tables=size_options.keeps_unwind_tables(program.target, session),
