@@ -8,7 +8,7 @@ from attacks.test_blocks import needs_compiler
 from support.megtrim_cli import Project
 from support.miniature import Generation, make_miniature
 
-pytestmark = [pytest.mark.clang, needs_compiler]
+pytestmark = needs_compiler
 
 MODEL = "tiny-mobile"
 
