@@ -24,6 +24,7 @@ typedef struct shape shape;
 shape* shapes_open(const char* kind);
 int shapes_area(shape* of, int size);
 int shapes_close(shape* of);
+int shapes_edges(const char* kind);
 """
 SOURCE = """\
 #include "include/shapes.h"
@@ -53,6 +54,9 @@ int shapes_area(shape* of, int size) {
 int shapes_close(shape* of) {
   free(of);
   return 0;
+}
+int shapes_edges(const char* kind) {
+  return kind[0] == 'c' ? 0 : 4 - (kind[0] == 't');
 }
 """
 APPLICATION = """\
@@ -121,6 +125,7 @@ def test_a_library_returns_an_error_for_what_was_left_out(project: Path) -> None
     final = project / "megtrim-out/final"
     library = final / "bin/libshapes.so"
     without_guards = library.stat().st_size
+    warned = json.loads((final / "verdict.json").read_text(encoding="utf-8"))["warnings"]
     unlisted = trim(project, on_missing="error", errors=ERRORS[:1])
     ended = trim(project, on_missing="error", errors=ERRORS)
     verdict = json.loads((final / "verdict.json").read_text(encoding="utf-8"))
@@ -129,13 +134,17 @@ def test_a_library_returns_an_error_for_what_was_left_out(project: Path) -> None
     used = run(str(final / "bin/ask"), *asked, env=env)
 
     assert trapping.rc == 0, trapping.stdout + trapping.stderr
+    (hint,) = (each for each in warned if "exports" in each)
+    assert "libshapes.so exports 1 function that no program of a scenario imports" in hint
+    assert hint.endswith("set trim.exports: ['@applications']")
+    assert (trapping.stdout + trapping.stderr).count(hint) == 1
     assert unlisted.rc == 2
     assert "shapes_area" in unlisted.stderr
     assert "trim.errors does not say what these exports return" in unlisted.stderr
     assert ended.rc == 0, ended.stdout + ended.stderr
     assert verdict["verdict"] == "pass"
     said = [check["text"] for check in verdict["checks"]]
-    assert any("calls of 3 exports that reach the others return an error" in each for each in said)
+    assert any("calls of 4 exports that reach the others return an error" in each for each in said)
     lines = (
         "circle: this build has no circle_area",
         "square: 9",

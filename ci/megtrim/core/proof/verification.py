@@ -51,6 +51,8 @@ Judged = tuple[int, Comparison, str | None]
 class OutputJudge(Protocol):
     verb: str
     noun: str
+    builds: tuple[str, str]
+    """What those are called whose outputs are compared."""
 
     def compare(self, name: str, plain: bytes, reduced: bytes, tolerance: Tolerance) -> Judged: ...
 
@@ -60,6 +62,7 @@ class DumpJudge:
 
     verb = "dumped"
     noun = "tensor"
+    builds = ("plain", "reduced")
 
     def compare(self, name: str, plain: bytes, reduced: bytes, tolerance: Tolerance) -> Judged:
         parse = find_program().parse_dump
@@ -75,12 +78,15 @@ class FileJudge:
     verb = "wrote"
     noun = "output"
 
-    def __init__(self, vary: tuple[str, ...] = ()) -> None:
+    def __init__(
+        self, vary: tuple[str, ...] = (), builds: tuple[str, str] = ("plain", "reduced")
+    ) -> None:
         self._vary = vary
+        self.builds = builds
 
     def compare(self, name: str, plain: bytes, reduced: bytes, tolerance: Tolerance) -> Judged:
-        expected = self._parse(plain, name, "plain")
-        actual = self._parse(reduced, name, "reduced")
+        expected = self._parse(plain, name, self.builds[0])
+        actual = self._parse(reduced, name, self.builds[1])
         found = app_outputs.compare(expected, actual, tolerance)
         return len(expected.data), found, app_outputs.refusal(expected, tolerance)
 
@@ -245,12 +251,12 @@ def compare_outputs(
 ) -> OutputComparison:
     problems = []
     if not plain:
-        problems.append(f"the plain build {judge.verb} no output")
+        problems.append(f"the {judge.builds[0]} build {judge.verb} no output")
     names = sorted({*plain, *reduced})
     rows = []
     for name in names:
         if name not in plain or name not in reduced:
-            where = "plain" if name in plain else "reduced"
+            where = judge.builds[0] if name in plain else judge.builds[1]
             problems.append(f"output {name} came only from the {where} build")
             continue
         try:

@@ -1,5 +1,6 @@
 from collections.abc import Iterable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
@@ -341,6 +342,27 @@ def test_who_may_have_taken_the_signal(
         tracing.ran(ID, spec, FakeDevice(), lambda _: None, observables=OBSERVABLES, speaks=False)
 
     assert str(caught.value.hint).endswith(hint)
+
+
+@pytest.mark.parametrize("splits", [False, True])
+def test_a_map_of_blocks_is_read_only_where_blocks_are_asked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, splits: bool
+) -> None:
+    """A project may have one of its own, in a version that megtrim does not know."""
+
+    def refuse(_data: bytes, source: str) -> None:
+        raise InputError(source, hint="another version")
+
+    monkeypatch.setattr(tracing, "parse_block_map", refuse)
+    device = plays("record b\n", "record a\n")
+    device.kind = "qemu"
+    spec = make_spec(tmp_path, "record main\n")
+    record = partial(tracing.ran, ID, spec, device, lambda _: None, observables=OBSERVABLES)
+    if splits:
+        with pytest.raises(InputError):
+            record(speaks=False, splits=True)
+    else:
+        assert record(speaks=False).functions.names == ("a", "b", "logged")
 
 
 def test_an_emulator_reports_it_of_the_unfolded_link(tmp_path: Path) -> None:

@@ -29,7 +29,8 @@ from megtrim.core.functions.observables import Observables, read_observables
 from megtrim.core.keep.keepset import KeepSet, ScenarioRecord
 from megtrim.core.keep.keepset_files import read_keep_set
 from megtrim.core.trim.builds import applications, size_options, variants
-from megtrim.core.trim.results import UnfoldedLinksResult
+from megtrim.core.trim.export_warnings import count_exported
+from megtrim.core.trim.results import ExportCount, UnfoldedLinksResult
 from megtrim.libs.elf.block_map import parse_block_map
 from megtrim.libs.elf.layout import WITH_BUILD_ID, ElfLayout
 from megtrim.libs.elf.symbol_names import brief
@@ -264,6 +265,16 @@ def find_hidden(target: str, session: Session) -> tuple[str, ...]:
             msg = f"{where}: {name} imports {brief(lacking[0])}, which {target} would not export"
             raise InputError(msg, hint=f"add it, or {OF_APPLICATIONS}")
     return tuple(sorted(exported - kept))
+
+
+def count_exports(program: RelinkedProgram, session: Session) -> ExportCount | None:
+    """Return None for a program, and for a library of which ``trim.exports`` chooses exports."""
+    users = applications.users(program.target, session)
+    if not users or session.config.trim.exports:
+        return None
+    base = session.done[base_task(session.config)]
+    imported = {each for name in users for each in read_dynamic_names(binary(base, name)).imported}
+    return count_exported(program.before, program.dropped, imported)
 
 
 def copy_users(label: Link, session: Session, folder: Path) -> None:

@@ -93,13 +93,15 @@ def ran(
     *,
     observables: Observables,
     speaks: bool,
+    splits: bool = False,
     complaints: Sequence[RunSpec] = (),
 ) -> Recorded:
     """Return the list of functions that ran, and the run that was asked for.
 
     ``spec`` is of the link that :func:`link_for` names, with its symbols; ``observables`` are
     those of the unfolded link, and make the list the same, whoever records. ``speaks``: the
-    program has words for what goes wrong, so they are kept. ``complaints``: further runs. Where
+    program has words for what goes wrong, so they are kept. ``splits``: blocks are asked for, so
+    its map of them must be one that megtrim reads. ``complaints``: further runs. Where
     one fails, and runs blocks that no other does, their functions may not be cut. Raises
     ProductFailure where the run fails, InfrastructureFailure where nothing was recorded.
     """
@@ -115,7 +117,7 @@ def ran(
         spoken = tuple(list_spoken(spec))
     data = read_linked(spec.holder)
     table = parse_table(data, source=str(spec.holder))
-    mapped = parse_block_map(data, source=str(spec.holder)) if logged else ()
+    mapped = parse_block_map(data, source=str(spec.holder)) if logged and splits else ()
     hint = _OF_LIBRARY if spec.companions else _ON_PLAIN
     # A string copies long names, as users have them, by other functions than those that fit in it.
     found = [

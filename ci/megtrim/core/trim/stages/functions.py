@@ -262,6 +262,7 @@ def _record(scenario: Scenario, session: Session, folder: Path) -> RecordResult:
                 lambda _seen: None,
                 observables=observed,
                 speaks=speaks(session.request),
+                splits=splits,
                 complaints=complaints,
             )
         return recorded, recorded.run.wall_s

@@ -63,7 +63,7 @@ def work(task: Task, session: Session, folder: Path) -> ReduceResult | Symbolizi
     built = variants.work(session, wanted, folder)
     if task.id == REDUCED:
         leave_symbols(folder, wanted, built.artifacts, session)
-    return ReduceResult(build=built, functions={})
+    return ReduceResult(build=built, functions={}, crash_ids=session.config.trim.crash_ids)
 
 
 def _is_link(task: Task, request: TrimRequest) -> bool:
@@ -112,9 +112,11 @@ def _link(session: Session, folder: Path) -> ReduceResult:
                 changed=each.cuts.changed,
                 changed_bytes=each.count_changed_bytes(),
                 uncut=linking.read_whole(each.target, folder),
+                exports=linking.count_exports(each, session),
             )
             for each in programs
         },
+        crash_ids=session.config.trim.crash_ids,
     )
 
 

@@ -63,6 +63,9 @@ def test_a_damaged_object_is_refused() -> None:
         ("cc -O2 -c a.c -o a.o", "cc -O2 -c a.c"),
         ("cc -MD -MT a.o -MF a.o.d -o a.o -c a.c", "cc -c a.c"),
         ("cc -fbasic-block-address-map -MMD -MQ x -c a.c", "cc -c a.c"),
+        ("cc -MD -MFa.d -MTa.o -MQa.o -MP -c a.c", "cc -c a.c"),
+        ("cc -Wp,-MMD,a.d -MJa.json -save-temps=obj -Wp,-DA -c a.c", "cc -Wp,-DA -c a.c"),
+        ("cc -MJ a.json --serialize-diagnostics a.dia -Mx -c a.c", "cc -Mx -c a.c"),
     ],
 )
 def test_a_command_writes_nothing_of_the_build(words: str, left: str) -> None:

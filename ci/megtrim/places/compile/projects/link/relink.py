@@ -11,6 +11,8 @@ from pathlib import Path
 
 from megtrim.core.build_spec import LinkSpec
 from megtrim.core.functions import addresses, link_map, linker_script, local_functions, rest
+from megtrim.libs.elf.layout import ELF_MAGIC
+from megtrim.libs.elf.objects import ARCHIVE_MAGIC, THIN_MAGIC
 from megtrim.libs.util.errors import InfrastructureFailure, InputError
 from megtrim.libs.util.files import guard_write, write_atomically
 from megtrim.places.compile.projects.cmake import driver
@@ -48,7 +50,6 @@ _REFUSED = re.compile(
 Here = Callable[[Path], Path]
 """Maps a path as the linker sees it to the path of the same file on this machine, if any."""
 
-_MAGICS = (b"\x7fELF", b"!<arch>\n")
 _STATIC = frozenset({"-Bstatic", "-dn", "-non_shared", "-static"})
 _DYNAMIC = frozenset({"-Bdynamic", "-dy", "-call_shared"})
 _MAX_SCRIPT_BYTES = 4096
@@ -310,10 +311,20 @@ def _library(
 
 
 def _is_input(path: Path) -> bool:
+    """Raises InputError for a thin archive."""
     if not path.is_file():
         return False
+    expect_objects(path, shown=str(path))
     with path.open("rb") as file:
-        return file.read(len(_MAGICS[1])).startswith(_MAGICS)
+        return file.read(len(ARCHIVE_MAGIC)).startswith((ELF_MAGIC, ARCHIVE_MAGIC))
+
+
+def expect_objects(path: Path, *, shown: str) -> None:
+    """Raise InputError for a thin archive: what its objects refer to would not be seen."""
+    with path.open("rb") as file:
+        if file.read(len(THIN_MAGIC)) == THIN_MAGIC:
+            msg = f"{shown} is a thin archive, which contains no objects"
+            raise InputError(msg, hint="make it with ar, without T and --thin")
 
 
 def _defer_sections(

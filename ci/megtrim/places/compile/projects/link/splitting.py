@@ -31,8 +31,10 @@ from megtrim.places.compile.projects.link.unit_inputs import InputList, find_cha
 _FUNCTION = 2
 _TEXT = ".text."
 _UNITS = "units"
-_WITH_A_WORD = ("-o", "-MF", "-MT", "-MQ")
-_ALONE = ("-MD", "-MMD", MAP_FLAG)
+_WITH_A_WORD = ("-o", "-MF", "-MT", "-MQ", "-MJ", "--serialize-diagnostics")
+_JOINED = ("-MF", "-MT", "-MQ", "-MJ", "-Wp,-M", "-save-temps", "--save-temps")
+"""Words that begin so name a file of the build, or write into the folder where it compiles."""
+_ALONE = ("-MD", "-MMD", "-MP", "-MG", "-MV", MAP_FLAG)
 _WAITS = re.compile(
     r"pthread_(?:cond_\w*wait|join|barrier_wait|mutex_\w*lock|rwlock_\w*lock|spin_lock)"
     r"|sem_\w*wait|e?poll\w*|epoll_wait|p?select|\w*sleep|sched_yield|syscall|sigwait\w*|pause"
@@ -242,7 +244,7 @@ def without_outputs(words: Sequence[str]) -> Iterator[str]:
     for word in rest:
         if word in _WITH_A_WORD:
             next(rest, None)
-        elif word not in _ALONE:
+        elif word not in _ALONE and not word.startswith(_JOINED):
             yield word
 
 
