@@ -12,9 +12,10 @@ import pytest
 
 from integration.links import Lease, lease
 from megtrim.core.build_spec import Link, LinkSpec
-from megtrim.core.functions import guards, linker_script
+from megtrim.core.functions import guards, linker_script, refusals
 from megtrim.core.functions.calls import OWN_CALLS, parse_code
 from megtrim.core.functions.guards import ErrorRule
+from megtrim.core.functions.refusals import RefusalRule
 from megtrim.core.trim.builds.size_options import WITH_LLD
 from megtrim.libs.elf.layout import WITH_BUILD_ID
 from megtrim.libs.elf.symbol_table import parse_table, read_dynamic_names, read_table
@@ -30,6 +31,14 @@ RULES = (
     ErrorRule(exports="codec_[!v]*", value=ERROR, handles=(1,)),
 )
 """codec_version has no guard, because it cannot miss anything."""
+REFUSALS = (
+    RefusalRule(function="gives_up"),
+    RefusalRule(function="gives_up_with", message=2),
+    RefusalRule(function="gives_up_like_*", message=2, formats=True),
+    RefusalRule(function="engine::check_failed", message=3),
+    RefusalRule(function="gives_up_alone"),
+    RefusalRule(function="std::__throw_length_error", message=1),
+)
 LEFT_OUT = "left_out"
 """Part of the names of what is left out."""
 CONSUMERS = ("c", "cxx", "loads")
@@ -71,6 +80,18 @@ CALLS = {
     "a_child_of_a_callback_misses": "fork_in_callback",
     "a_library_is_closed_and_loaded_again": "closes",
     "two_libraries_miss": "two_libraries",
+    "a_library_refuses": "gives_up",
+    "a_library_refuses_with_a_message": "with_message",
+    "a_library_refuses_with_a_format": "with_format",
+    "a_library_refuses_in_cxx": "in_cxx",
+    "a_library_refuses_by_a_local_function": "by_local",
+    "a_library_refuses_by_the_cxx_library": "by_library",
+    "a_message_is_no_text": "no_text",
+    "a_message_has_no_end": "no_end",
+    "a_message_is_a_format": "percents",
+    "a_message_is_null": "null_message",
+    "a_library_crashes": "crashes",
+    "hundreds_refuse": "hundreds_refuse",
 }
 MACHINES = (
     pytest.param("host", marks=pytest.mark.chain),
@@ -92,23 +113,35 @@ class Built:
         return ProcessRunner(os.environ).run(Command(argv=argv, timeout_s=60, cwd=self.folder))
 
 
-def guard(at: Lease, target: str, rules: tuple[ErrorRule, ...]) -> bytes:
+def guard(
+    at: Lease,
+    target: str,
+    rules: tuple[ErrorRule, ...],
+    refusing: tuple[RefusalRule, ...] = (),
+    ran: frozenset[str] = frozenset(),
+) -> bytes:
     """Return the library with guards, as ``reduce`` makes it."""
     by_lld = at.toolchain.kind in WITH_LLD
     unfolded = LinkSpec(target=target, label=Link.UNFOLDED, unfolded=True, flags=OWN_CALLS)
     data = (at.link(unfolded) / Link.UNFOLDED / target).read_bytes()
     before = parse_table(data, source=target)
     code = parse_code(data, before, source=target)
-    left_out = tuple(sorted(name for name in before.names if LEFT_OUT in name))
+    listed = refusals.choose(before, refusing, source=target)
+    refusals.expect_not_run(listed, ran, source=target)
+    refused = {each.name for each in listed}
+    left_out = tuple(sorted({*refused, *(name for name in before.names if LEFT_OUT in name)}))
 
     def may_miss(name: str) -> bool:
         return code.may_reach(name, left_out)
 
     chosen = guards.choose(before, rules, may_miss, source=target)
     plain = LinkSpec(target=target, label=Link.SHIPPED, flags=(WITH_BUILD_ID,), emptied=left_out)
-    linked = at.link(guards.specify_link(plain, chosen, before, by_lld=by_lld)) / Link.SHIPPED
+    spec = guards.specify_link(plain, chosen, before, listed, by_lld=by_lld)
+    linked = at.link(spec) / Link.SHIPPED
     after = read_table(linked / target)
     guards.expect_safe(before, after, chosen, source=target)
+    emptied = guards.find_emptied((linked / target).read_bytes(), after, left_out, source=target)
+    refusals.expect_replaced(after, listed, emptied, source=target)
     linker_script.prove(
         before,
         after,
@@ -116,10 +149,10 @@ def guard(at: Lease, target: str, rules: tuple[ErrorRule, ...]) -> bytes:
         dropped=left_out,
         source=target,
         added=(guards.MISSING,),
-        emptied=guards.find_emptied((linked / target).read_bytes(), after, left_out, source=target),
+        emptied=emptied,
     )
     stripped = (linked / "stripped" / target).read_bytes()
-    return guards.patch(stripped, after, chosen, left_out, source=target)
+    return guards.patch(stripped, after, chosen, left_out, listed, source=target)
 
 
 def build(kind: str, root: Path) -> Built:
@@ -131,7 +164,7 @@ def build(kind: str, root: Path) -> Built:
         (folder / name).write_bytes((plain / Link.UNFOLDED / name).read_bytes())
         (folder / name).chmod(0o755)
     for target in ("libcodec.so", "libother.so"):
-        made = guard(at, target, RULES)
+        made = guard(at, target, RULES, REFUSALS)
         (folder / target).write_bytes(made)
     return Built(folder=folder, at=at)
 
@@ -169,12 +202,41 @@ REFUSED = {
         "thrower", ("refused_member(int)", "__cxa_throw"), ("refused_call", "refused_member")
     ),
 }
-ATTEMPTS = (*CALLS, *REFUSED, "a_version_script_hides_the_name")
+
+
+@dataclass(frozen=True)
+class RefusedRefusal:
+    """Rows of ``trim.refusals`` that are refused, one by one."""
+
+    functions: tuple[str, ...]
+    says: str
+    message: int = 0
+    formats: bool = False
+    ran: frozenset[str] = frozenset()
+
+
+_ENDS = ("abort", "__stack_chk_fail", "std::terminate", "__asan_report_load1", "__cxa_pure_virtual")
+REFUSED_REFUSALS = {
+    "a_refusal_that_ends_damage": RefusedRefusal(_ENDS, "memory may be damaged"),
+    "a_refusal_that_is_thrown": RefusedRefusal(("__cxa_throw",), "may catch it"),
+    "a_refusal_that_is_exported": RefusedRefusal(("refused_refuses",), "exports refused_refuses"),
+    "a_refusal_that_a_scenario_calls": RefusedRefusal(
+        ("gives_up_anew",), "a scenario calls gives_up_anew", ran=frozenset(("gives_up_anew",))
+    ),
+    "a_refusal_that_does_not_exist": RefusedRefusal(("gives_in",), "megtrim.yaml:7: trim"),
+    "a_message_of_a_local_function": RefusedRefusal(
+        ("gives_up_there", "inside::gives_up"), "is static", message=1
+    ),
+    "a_format_of_a_function_without_values": RefusedRefusal(
+        ("engine::check",), "takes no values", message=1, formats=True
+    ),
+}
+ATTEMPTS = (*CALLS, *REFUSED, *REFUSED_REFUSALS, "a_version_script_hides_the_name")
 
 
 @pytest.fixture(scope="module")
 def refusing(tmp_path_factory: pytest.TempPathFactory) -> Lease:
-    names = {each.library for each in REFUSED.values()}
+    names = {"refuser", *(each.library for each in REFUSED.values())}
     root = tmp_path_factory.mktemp("refusing")
     return lease("host", root, SOURCES, *sorted(names))
 
@@ -187,6 +249,23 @@ def test_attempt_that_is_refused(name: str, refusing: Lease) -> None:
     with pytest.raises(InputError) as refused:
         guard(refusing, f"lib{refusal.library}.so", rules)
     assert all(part in str(refused.value) for part in refusal.says)
+
+
+@pytest.mark.chain
+@pytest.mark.parametrize("name", REFUSED_REFUSALS)
+def test_attempt_of_a_refusal(name: str, refusing: Lease) -> None:
+    row = REFUSED_REFUSALS[name]
+    rules = (ErrorRule(exports="refused_*", value=ERROR),)
+    for function in row.functions:
+        rule = RefusalRule(
+            function=function,
+            message=row.message,
+            formats=row.formats,
+            where="megtrim.yaml:7: trim.refusals[0]",
+        )
+        with pytest.raises(InputError) as refused:
+            guard(refusing, "librefuser.so", rules, (rule,), row.ran)
+        assert row.says in str(refused.value), function
 
 
 @pytest.mark.parametrize("kind", MACHINES[:2])

@@ -41,7 +41,47 @@ int refused_call(int number) { return dl_iterate_phdr(each, &number); }
 int refused_call(int number) { return left_out(number); }
 #endif
 }
-#if defined(REFUSED_thrower)
+#if defined(REFUSED_refuser)
+#include <exception>
+#define APART __attribute__((noinline, noclone, noipa))
+extern "C" {
+void __stack_chk_fail(void);
+void __cxa_pure_virtual(void);
+__attribute__((visibility("hidden"))) APART void __asan_report_load1(void) { abort(); }
+__attribute__((visibility("hidden"))) APART void gives_up_anew(void) { abort(); }
+static APART void gives_up_there(int code, const char* said) {
+    volatile int number = code;
+    if (number && *said) abort();
+    number = number * 3 + *said;
+}
+int refused_refuses(int number) { return number + 1; }
+}
+namespace inside {
+static APART void gives_up(const char* said) {
+    if (*said) abort();
+}
+}  // namespace inside
+namespace engine {
+__attribute__((visibility("hidden"))) APART void check(const char* said) {
+    if (*said) abort();
+}
+}  // namespace engine
+extern "C" int refused_why(int number, const char* said) {
+    if (number > 3) throw number;
+    switch (number) {
+        case 1: __stack_chk_fail(); break;
+        case 2: std::terminate();
+        case 3: __cxa_pure_virtual(); break;
+        case 0: __asan_report_load1(); break;
+        case -1: gives_up_anew(); break;
+        case -2: gives_up_there(number, said); break;
+        case -3: inside::gives_up(said); break;
+        case -4: engine::check(said); break;
+        case -5: return refused_refuses(number);
+    }
+    return number;
+}
+#elif defined(REFUSED_thrower)
 int refused_member(int number) {
     if (number > 3) throw std::runtime_error("it is too large");
     return left_out(number);

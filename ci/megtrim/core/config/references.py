@@ -53,6 +53,8 @@ KINDS_OF_TOOLCHAIN_KEY: Mapping[str, tuple[str, ...]] = {
 FUNCTION_KEYS = ("base", "keep", "exports")
 COMPILED = ("operators", "layout", "minimum_size", "switches")
 """Keys that only a reduced build obeys."""
+GUARD_KEYS = ("errors", "refusals")
+"""Keys of ``on_missing: error``."""
 PARTS = ("section", "component", "model")
 OF_TRIMMED = ("component", "model")
 """Parts that only what ships has, as names are known of that build alone."""
@@ -279,9 +281,11 @@ def _check_exports(config: Config) -> Mistakes:
             yield Mistake(("trim", key), found, "such a scenario, or no such key")
     if guards:
         yield from _check_guards(config)
-    elif trim.errors:
-        found = "a key that has no effect next to on_missing: trap"
-        yield Mistake(("trim", "errors"), found, "on_missing: error, or no such key")
+        return
+    for key in GUARD_KEYS:
+        if getattr(trim, key):
+            found = "a key that has no effect next to on_missing: trap"
+            yield Mistake(("trim", key), found, "on_missing: error, or no such key")
 
 
 def _check_guards(config: Config) -> Mistakes:
@@ -299,6 +303,10 @@ def _check_guards(config: Config) -> Mistakes:
     if config.tests is not None:
         found = "error next to tests, which may pass or trap without the companion file"
         yield Mistake(path, found, "no section tests, or on_missing: trap")
+    for at, row in enumerate(trim.refusals):
+        if row.message is not None and row.format is not None:
+            path = ("trim", "refusals", at, "format")
+            yield Mistake(path, "format next to message", "one of both, for it is one argument")
     for at, each in enumerate(config.applications):
         if each.is_shared and each.lto == "full":
             found = "full next to on_missing: error, which needs functions to stay apart"

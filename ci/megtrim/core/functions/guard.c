@@ -6,8 +6,10 @@
    innermost guard of its thread, so no signal is involved: handlers, masks and signal stacks of the
    application are neither used nor changed. Frames between are dropped: no destructor runs. */
 
+#include <stdarg.h>
 #include <stdatomic.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #define LOCAL __attribute__((visibility("hidden")))
@@ -25,6 +27,7 @@ enum {
     FRAMES = 64,
     SLOTS = 1024, /* a power of two */
     MOST_FAILED = 512,
+    SAID_BYTES = 256,
 };
 
 struct export {
@@ -41,6 +44,9 @@ struct held {
 struct own {
     struct frame* top;
     const char* missing;
+#ifdef MEGTRIM_REFUSALS
+    char said[SAID_BYTES];
+#endif
 };
 static __thread struct own mine;
 
@@ -109,8 +115,8 @@ static void fail(uintptr_t handle) {
     }
 }
 
-/* For the application: the function that the last call of this thread lacked, or what else its
-   guard has to say; empty if it lacked nothing. */
+/* For the application: the function that the last call of this thread lacked, what it refused, or
+   what else its guard has to say; empty if there is nothing to say. */
 __attribute__((visibility("default"))) const char* megtrim_missing(void) {
     return mine.missing ? mine.missing : "";
 }
@@ -279,4 +285,45 @@ LOCAL void __wrap___cxa_guard_abort(void* guard) {
     forget(guard);
     __real___cxa_guard_abort(guard);
 }
+#endif
+
+#ifdef MEGTRIM_REFUSALS
+/* Functions by which the library refuses what it is given. One of these takes the place of each,
+   with the arguments of that one. A message may hold parts of a damaged file, which need not be
+   text: no terminal and no log of the application shall obey it. */
+static const char* say(const char* name, const char* format, va_list values) {
+    char* said = mine.said;
+    int size = snprintf(said, SAID_BYTES, "refused by %s", name);
+    if (format && *format && size > 0 && size < SAID_BYTES - 3) {
+        said[size++] = ':';
+        said[size++] = ' ';
+        vsnprintf(said + size, SAID_BYTES - size, format, values);
+    }
+    for (char* each = said; *each; ++each)
+        if (*each < ' ' || *each > '~')
+            *each = *each == '\n' ? ' ' : '?';
+    return said;
+}
+
+static const char* say_plainly(const char* name, const char* format, ...) {
+    va_list values;
+    va_start(values, format);
+    const char* said = say(name, format, values);
+    va_end(values);
+    return said;
+}
+
+#define REFUSAL(number, parameters) \
+    LOCAL __attribute__((noreturn)) void megtrim_stub_##number parameters
+#define REFUSES(number, name, parameters, text) \
+    REFUSAL(number, parameters) { \
+        const char* shown = text; \
+        megtrim_missed(say_plainly(name, shown ? "%.*s" : NULL, SAID_BYTES, shown)); \
+    }
+#define REFUSES_BY_FORMAT(number, name, parameters) \
+    REFUSAL(number, parameters) { \
+        va_list values; \
+        va_start(values, said); \
+        megtrim_missed(say(name, said, values)); \
+    }
 #endif

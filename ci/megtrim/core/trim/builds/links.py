@@ -19,13 +19,14 @@ from megtrim.core.chain.graph import (
 from megtrim.core.chain.result_store import StageFolder
 from megtrim.core.chain.session import Session, TaskResults, binary
 from megtrim.core.config.value_types import OF_APPLICATIONS
-from megtrim.core.functions import guards, link_map, linker_script, rest
+from megtrim.core.functions import guards, link_map, linker_script, refusals, rest
 from megtrim.core.functions.blocks import CutPlan, find_digests, plan_cuts
 from megtrim.core.functions.calls import Disassembly, parse_code
 from megtrim.core.functions.guards import ErrorRule, Guard
 from megtrim.core.functions.kept_functions import KeepPattern, keep_always, matching
 from megtrim.core.functions.link_map import LinkMap
 from megtrim.core.functions.observables import Observables, read_observables
+from megtrim.core.functions.refusals import Refusal, RefusalRule
 from megtrim.core.keep.keepset import KeepSet, ScenarioRecord
 from megtrim.core.keep.keepset_files import read_keep_set
 from megtrim.core.trim.builds import applications, size_options, variants
@@ -69,6 +70,7 @@ class RelinkedProgram(Value):
     dropped: tuple[str, ...]
     code: Disassembly
     cuts: CutPlan
+    refusals: tuple[Refusal, ...] = ()
 
     @property
     def deferred(self) -> rest.Deferred:
@@ -87,6 +89,8 @@ class UntrimmedProgram(Value):
     patterns: tuple[KeepPattern, ...]
     digests: Mapping[str, str] | None
     """Of functions that can be cut, by name; None: none is cut at this level."""
+    refusals: tuple[Refusal, ...] = ()
+    """Functions that are left out in any case, because a call of one is to be an error."""
 
     def trim(self, keep: KeepSet) -> RelinkedProgram:
         """Raises InputError if the keep set needs nothing of it."""
@@ -98,6 +102,7 @@ class UntrimmedProgram(Value):
                 "so none of them would be kept"
             )
             raise InputError(msg, hint="record them", command=("trim",))
+        refusals.expect_not_run(self.refusals, ran, source=self.target)
         return RelinkedProgram(
             target=self.target,
             before=self.unfolded.table,
@@ -105,6 +110,7 @@ class UntrimmedProgram(Value):
             dropped=self.find_dropped(ran),
             code=self.unfolded.code,
             cuts=self._plan_cuts(records, ran),
+            refusals=self.refusals,
         )
 
     def _plan_cuts(self, records: Iterable[ScenarioRecord], ran: frozenset[str]) -> CutPlan:
@@ -119,12 +125,17 @@ class UntrimmedProgram(Value):
 
     def find_dropped(self, ran: frozenset[str]) -> tuple[str, ...]:
         kept = {*ran, *self._find_always(ran)}
-        return linker_script.droppable(self.unfolded.table, kept, self.unfolded.observables)
+        found = linker_script.droppable(self.unfolded.table, kept, self.unfolded.observables)
+        return tuple(sorted({*found, *self._refused}))
+
+    @property
+    def _refused(self) -> frozenset[str]:
+        return frozenset(each.name for each in self.refusals)
 
     def _find_always(self, ran: frozenset[str]) -> tuple[str, ...]:
         return keep_always(
             self.patterns,
-            ran=ran,
+            ran=ran | self._refused,
             unseen=self.unfolded.unseen,
             code=self.unfolded.code,
             origins=self.origins,
@@ -170,6 +181,7 @@ def shipped_inputs(session: Session) -> dict[str, str]:
     if config.trim.on_missing == "error":
         named["guards"] = guards.IDENTITY
         named["errors"] = "\n".join(each.model_dump_json() for each in config.trim.errors)
+        named["refusals"] = "\n".join(map(repr, _list_refusal_rules(session)))
     return named
 
 
@@ -295,7 +307,32 @@ def read_program(target: str, session: Session) -> UntrimmedProgram:
         origins=link_map.read_map(session.done[LINKED].file(listed)),
         patterns=tuple(patterns),
         digests=digests,
+        refusals=_find_refusals(target, unfolded, session),
     )
+
+
+def _find_refusals(target: str, unfolded: UnfoldedLink, session: Session) -> tuple[Refusal, ...]:
+    if not guards_exports(target, session):
+        return ()
+    rules = _list_refusal_rules(session)
+    groups = unfolded.observables.groups
+    return refusals.choose(unfolded.table, rules, groups, source=target)
+
+
+def _list_refusal_rules(session: Session) -> tuple[RefusalRule, ...]:
+    """The first one counts, so a configuration can say more of a function than an engine does."""
+    loaded = session.request.loaded
+    alone = len(identities(session.results)) == 1
+    rules = []
+    for at, each in enumerate(loaded.config.trim.refusals):
+        rule = RefusalRule(
+            function=each.function,
+            message=each.format or each.message or 0,
+            formats=each.format is not None,
+            where=loaded.describe("trim", "refusals", at) if alone else "",
+        )
+        rules.append(rule)
+    return (*rules, *session.services.engine.refusals)
 
 
 def _count_written(value: object) -> int:
@@ -364,7 +401,7 @@ def specify_guarded_link(
 ) -> LinkSpec:
     by_lld = session.services.toolchain.kind in size_options.WITH_LLD
     plain = specify_link(program, session)
-    return guards.specify_link(plain, found, program.before, by_lld=by_lld)
+    return guards.specify_link(plain, found, program.before, program.refusals, by_lld=by_lld)
 
 
 def specify_deferring_link(program: RelinkedProgram, session: Session) -> LinkSpec:
