@@ -39,7 +39,7 @@ OWN __attribute__((noreturn)) void gives_up_like_printf(codec* of, const char* f
 }
 }
 namespace engine {
-OWN [[noreturn]] void check_failed(const char* file, int line, const char* said) {
+OWN __attribute__((noreturn)) void check_failed(const char* file, int line, const char* said) {
     if (line && *file && said) abort();
     for (;;) {}
 }

@@ -294,9 +294,6 @@ def _check_guards(config: Config) -> Mistakes:
     if trim.level != "function":
         found = f"error next to level: {trim.level}"
         yield Mistake(path, found, "level: function, whose functions alone can be errors")
-    elif trim.base != "plain":
-        found = "error next to base: reduced, whose regions trap"
-        yield Mistake(path, found, "base: plain, or on_missing: trap")
     if trim.crash_ids:
         found = "error next to crash_ids: true, although an error has its function's name"
         yield Mistake(path, found, "no key crash_ids, or on_missing: trap")

@@ -291,9 +291,9 @@ LOCAL void __wrap___cxa_guard_abort(void* guard) {
 /* Functions by which the library refuses what it is given. One of these takes the place of each,
    with the arguments of that one. A message may hold parts of a damaged file, which need not be
    text: no terminal and no log of the application shall obey it. */
-static const char* say(const char* name, const char* format, va_list values) {
+static const char* say(const char* what, const char* format, va_list values) {
     char* said = mine.said;
-    int size = snprintf(said, SAID_BYTES, "refused by %s", name);
+    int size = snprintf(said, SAID_BYTES, "%s", what);
     if (format && *format && size > 0 && size < SAID_BYTES - 3) {
         said[size++] = ':';
         said[size++] = ' ';
@@ -305,25 +305,23 @@ static const char* say(const char* name, const char* format, va_list values) {
     return said;
 }
 
-static const char* say_plainly(const char* name, const char* format, ...) {
+static const char* say_plainly(const char* what, const char* format, ...) {
     va_list values;
     va_start(values, format);
-    const char* said = say(name, format, values);
+    const char* said = say(what, format, values);
     va_end(values);
     return said;
 }
 
+#define TEXT(said) said && *said ? "%.*s" : NULL, SAID_BYTES, said
 #define REFUSAL(number, parameters) \
     LOCAL __attribute__((noreturn)) void megtrim_stub_##number parameters
-#define REFUSES(number, name, parameters, text) \
-    REFUSAL(number, parameters) { \
-        const char* shown = text; \
-        megtrim_missed(say_plainly(name, shown ? "%.*s" : NULL, SAID_BYTES, shown)); \
-    }
-#define REFUSES_BY_FORMAT(number, name, parameters) \
+#define REFUSES(number, what, parameters, ...) \
+    REFUSAL(number, parameters) { megtrim_missed(say_plainly(what, __VA_ARGS__)); }
+#define REFUSES_BY_FORMAT(number, what, parameters) \
     REFUSAL(number, parameters) { \
         va_list values; \
         va_start(values, said); \
-        megtrim_missed(say(name, said, values)); \
+        megtrim_missed(say(what, said, values)); \
     }
 #endif

@@ -27,6 +27,14 @@ _CLONE = "."
 """Compilers put it before what they append to the name of a copy with other arguments."""
 _WILD = re.compile(r"\[[^]]*\]|[*?[]")
 
+OF_HEADER = ("megtrim_refused", "megtrim_lacks")
+"""Functions of a generated header: its engine's traps call one, and regions that are not kept."""
+_OWN: Mapping[str, tuple[str, str, str]] = {
+    "megtrim_refused": ("refused in", "(const char* in, int line)", '"%s, line %d", in, line'),
+    "megtrim_lacks": ("left out", "(const char* region)", '"%s", region'),
+}
+"""What the text says of each, its parameters, and the format and values of its message."""
+
 _DAMAGED = "is called where memory may be damaged: going on would help an attacker"
 _CAUGHT = "throws: the library may catch it, and list what calls it instead"
 UNREFUSABLE: tuple[tuple[str, str], ...] = (
@@ -158,23 +166,24 @@ def expect_not_run(refusals: Iterable[Refusal], ran: Container[str], *, source: 
 
 def write_stubs(refusals: Iterable[Refusal], numbers: Mapping[str, int]) -> str:
     """Return what follows ``guard.c``: functions with the arguments of those that they replace."""
-    lines = []
-    for each in refusals:
-        before = "".join(f"const void* a{at}, " for at in range(1, each.message))
-        number = numbers[each.name]
-        name = _quote(each.name)
-        if not each.message:
-            lines.append(f"REFUSES({number}, {name}, (void), NULL)\n")
-        elif each.formats:
-            lines.append(f"REFUSES_BY_FORMAT({number}, {name}, ({before}const char* said, ...))\n")
-        else:
-            lines.append(f"REFUSES({number}, {name}, ({before}const char* said), said)\n")
-    return "".join(lines)
+    return "".join(_write_stub(each, numbers[each.name]) for each in refusals)
 
 
-def _quote(name: str) -> str:
-    """Return a name as in the source, without arguments, as a string of C."""
+def _write_stub(refusal: Refusal, number: int) -> str:
+    if refusal.name in _OWN:
+        what, parameters, values = _OWN[refusal.name]
+        return f'REFUSES({number}, "{what}", {parameters}, {values})\n'
+    what = f"refused by {_spell(refusal.name)}"
+    before = "".join(f"const void* a{at}, " for at in range(1, refusal.message))
+    if not refusal.message:
+        return f'REFUSES({number}, "{what}", (void), NULL)\n'
+    if refusal.formats:
+        return f'REFUSES_BY_FORMAT({number}, "{what}", ({before}const char* said, ...))\n'
+    return f'REFUSES({number}, "{what}", ({before}const char* said), TEXT(said))\n'
+
+
+def _spell(name: str) -> str:
+    """Return a name as in the source, without arguments, as part of a string of C."""
     text = [*iter_spellings(name)][-1]
     shown = "".join(each if " " <= each <= "~" else "?" for each in text)
-    escaped = shown.replace("\\", "\\\\").replace('"', '\\"').replace("?", "\\?")
-    return f'"{escaped}"'
+    return shown.replace("\\", "\\\\").replace('"', '\\"').replace("?", "\\?")

@@ -5,7 +5,15 @@ import shutil
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from megtrim.core.build_spec import UNSTRIPPED, BuildSpec, Link, LinkSpec, StubForm, Variant
+from megtrim.core.build_spec import (
+    UNSTRIPPED,
+    BuildSpec,
+    Link,
+    LinkSpec,
+    StubForm,
+    Switch,
+    Variant,
+)
 from megtrim.core.chain.filenames import DROPPED_FILE, KEEP_SET_FILE
 from megtrim.core.chain.graph import (
     FUNCTIONS,
@@ -18,6 +26,7 @@ from megtrim.core.chain.graph import (
 )
 from megtrim.core.chain.result_store import StageFolder
 from megtrim.core.chain.session import Session, TaskResults, binary
+from megtrim.core.config.model import switched_off
 from megtrim.core.config.value_types import OF_APPLICATIONS
 from megtrim.core.functions import guards, link_map, linker_script, refusals, rest
 from megtrim.core.functions.blocks import CutPlan, find_digests, plan_cuts
@@ -320,7 +329,10 @@ def _find_refusals(target: str, unfolded: UnfoldedLink, session: Session) -> tup
 
 
 def _list_refusal_rules(session: Session) -> tuple[RefusalRule, ...]:
-    """The first one counts, so a configuration can say more of a function than an engine does."""
+    """The first one counts, so a configuration can say more of a function than an engine does.
+
+    With exceptions, an engine throws, and its own interface can return an error.
+    """
     loaded = session.request.loaded
     alone = len(identities(session.results)) == 1
     rules = []
@@ -332,7 +344,12 @@ def _list_refusal_rules(session: Session) -> tuple[RefusalRule, ...]:
             where=loaded.describe("trim", "refusals", at) if alone else "",
         )
         rules.append(rule)
-    return (*rules, *session.services.engine.refusals)
+    if trims_plain_build(loaded.config):
+        return tuple(rules)
+    rules += [RefusalRule(function=each) for each in refusals.OF_HEADER]
+    if Switch.EXCEPTIONS in switched_off(loaded.config.trim):
+        rules += session.services.engine.refusals
+    return tuple(rules)
 
 
 def _count_written(value: object) -> int:
