@@ -294,11 +294,8 @@ LOCAL void __wrap___cxa_guard_abort(void* guard) {
 static const char* say(const char* what, const char* format, va_list values) {
     char* said = mine.said;
     int size = snprintf(said, SAID_BYTES, "%s", what);
-    if (format && *format && size > 0 && size < SAID_BYTES - 3) {
-        said[size++] = ':';
-        said[size++] = ' ';
+    if (format && size > 0 && size < SAID_BYTES)
         vsnprintf(said + size, SAID_BYTES - size, format, values);
-    }
     for (char* each = said; *each; ++each)
         if (*each < ' ' || *each > '~')
             *each = *each == '\n' ? ' ' : '?';
@@ -313,7 +310,7 @@ static const char* say_plainly(const char* what, const char* format, ...) {
     return said;
 }
 
-#define TEXT(said) said && *said ? "%.*s" : NULL, SAID_BYTES, said
+#define TEXT(said) said && *said ? ": %.*s" : NULL, SAID_BYTES, said
 #define REFUSAL(number, parameters) \
     LOCAL __attribute__((noreturn)) void megtrim_stub_##number parameters
 #define REFUSES(number, what, parameters, ...) \

@@ -30,8 +30,8 @@ _WILD = re.compile(r"\[[^]]*\]|[*?[]")
 OF_HEADER = ("megtrim_refused", "megtrim_lacks")
 """Functions of a generated header: its engine's traps call one, and regions that are not kept."""
 _OWN: Mapping[str, tuple[str, str, str]] = {
-    "megtrim_refused": ("refused in", "(const char* in, int line)", '"%s, line %d", in, line'),
-    "megtrim_lacks": ("left out", "(const char* region)", '"%s", region'),
+    "megtrim_refused": ("refused in ", "(const char* in, int line)", '"%s, line %d", in, line'),
+    "megtrim_lacks": ("left out: ", "(const char* region)", '"%s", region'),
 }
 """What the text says of each, its parameters, and the format and values of its message."""
 
@@ -61,6 +61,19 @@ class RefusalRule(Value):
     def matches(self, name: str) -> bool:
         whole = name.partition(_CLONE)[0]
         return any(fnmatchcase(each, self.function) for each in iter_spellings(whole))
+
+
+_SAYS_NOTHING = ("bad_alloc", "bad_array_new_length", "bad_cast", "bad_function_call")
+_SAYS = ("invalid_argument", "length_error", "logic_error", "out_of_range", "runtime_error")
+OF_CXX_LIBRARY = (
+    *(RefusalRule(function=f"std::__throw_{each}") for each in (*_SAYS_NOTHING, "system_error")),
+    *(RefusalRule(function=f"std::__throw_{each}", message=1) for each in _SAYS),
+    RefusalRule(function="std::__throw_out_of_range_fmt", message=1, formats=True),
+    RefusalRule(function="std::__1::__libcpp_verbose_abort", message=1, formats=True),
+    RefusalRule(function="std::__ndk1::__libcpp_verbose_abort", message=1, formats=True),
+)
+"""How containers of a C++ library refuse, before anything is changed. Without exceptions, this
+would end the process."""
 
 
 class Refusal(Value):
@@ -178,7 +191,7 @@ def _write_stub(refusal: Refusal, number: int) -> str:
     if not refusal.message:
         return f'REFUSES({number}, "{what}", (void), NULL)\n'
     if refusal.formats:
-        return f'REFUSES_BY_FORMAT({number}, "{what}", ({before}const char* said, ...))\n'
+        return f'REFUSES_BY_FORMAT({number}, "{what}: ", ({before}const char* said, ...))\n'
     return f'REFUSES({number}, "{what}", ({before}const char* said), TEXT(said))\n'
 
 

@@ -331,7 +331,7 @@ def _find_refusals(target: str, unfolded: UnfoldedLink, session: Session) -> tup
 def _list_refusal_rules(session: Session) -> tuple[RefusalRule, ...]:
     """The first one counts, so a configuration can say more of a function than an engine does.
 
-    With exceptions, an engine throws, and its own interface can return an error.
+    An engine with exceptions throws, and its own interface can return an error.
     """
     loaded = session.request.loaded
     alone = len(identities(session.results)) == 1
@@ -348,7 +348,7 @@ def _list_refusal_rules(session: Session) -> tuple[RefusalRule, ...]:
         return tuple(rules)
     rules += [RefusalRule(function=each) for each in refusals.OF_HEADER]
     if Switch.EXCEPTIONS in switched_off(loaded.config.trim):
-        rules += session.services.engine.refusals
+        rules += (*session.services.engine.refusals, *refusals.OF_CXX_LIBRARY)
     return tuple(rules)
 
 
