@@ -28,6 +28,8 @@ int shapes_close(shape* of);
 SOURCE = """\
 #include "include/shapes.h"
 #include <pthread.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 struct shape { int (*area)(int size); };
@@ -39,7 +41,14 @@ static __attribute__((noinline)) int circle_area(int size) {
     for (int y = -size; y <= size; ++y) sum += x * x + y * y <= size * size;
   return sum;
 }
+__attribute__((noinline, visibility("hidden"))) void shapes_fail(const char* format, ...) {
+  va_list values;
+  va_start(values, format);
+  vfprintf(stderr, format, values);
+  abort();
+}
 shape* shapes_open(const char* kind) {
+  if (strlen(kind) > 9) shapes_fail("a kind of %d letters: %s", (int)strlen(kind), kind);
   shape* made = malloc(sizeof *made);
   made->area = strcmp(kind, "square") ? circle_area : square_area;
   return made;
@@ -73,6 +82,10 @@ int main(int count, char** words) {
   const char* (*missing)(void) = (const char* (*)(void))dlsym(RTLD_DEFAULT, "megtrim_missing");
   for (int at = 1; at + 1 < count; at += 2) {
     shape* of = shapes_open(words[at]);
+    if (!of) {
+      printf("%s: %s\\n", words[at], missing ? missing() : "");
+      continue;
+    }
     int area = shapes_area(of, atoi(words[at + 1]));
     if (area < 0) printf("%s: this build has no %s\\n", words[at], missing ? missing() : "");
     else printf("%s: %d\\n", words[at], area);
@@ -85,6 +98,7 @@ ERRORS = [
     {"exports": "shapes_open", "returns": 0},
     {"exports": "shapes_*", "returns": -1, "handle": 1},
 ]
+REFUSALS = [{"function": "shapes_fail", "format": 1}]
 CONFIG = {
     "version": 1,
     "engine": {"kind": "cmake", "source": "shapes", "target": "libshapes.so"},
@@ -122,9 +136,11 @@ def test_a_library_returns_an_error_for_what_was_left_out(project: Path) -> None
     library = final / "bin/libshapes.so"
     without_guards = library.stat().st_size
     unlisted = trim(project, on_missing="error", errors=ERRORS[:1])
-    ended = trim(project, on_missing="error", errors=ERRORS)
+    unknown = [{"function": "shapes_fails", "format": 1}]
+    refused = trim(project, on_missing="error", errors=ERRORS, refusals=unknown)
+    ended = trim(project, on_missing="error", errors=ERRORS, refusals=REFUSALS)
     verdict = json.loads((final / "verdict.json").read_text(encoding="utf-8"))
-    asked = ("circle", "2", "square", "3", "circle", "4", "square", "5")
+    asked = ("circle", "2", "square", "3", "parallelogram", "4", "square", "5")
     env = {"LD_LIBRARY_PATH": str(library.parent)}
     used = run(str(final / "bin/ask"), *asked, env=env)
 
@@ -132,6 +148,8 @@ def test_a_library_returns_an_error_for_what_was_left_out(project: Path) -> None
     assert unlisted.rc == 2
     assert "shapes_area" in unlisted.stderr
     assert "trim.errors does not say what these exports return" in unlisted.stderr
+    assert refused.rc == 2
+    assert "trim.refusals[0]: libshapes.so calls and has no function like" in refused.stderr
     assert ended.rc == 0, ended.stdout + ended.stderr
     assert verdict["verdict"] == "pass"
     said = [check["text"] for check in verdict["checks"]]
@@ -139,7 +157,7 @@ def test_a_library_returns_an_error_for_what_was_left_out(project: Path) -> None
     lines = (
         "circle: this build has no circle_area",
         "square: 9",
-        "circle: this build has no circle_area",
+        "parallelogram: refused by shapes_fail: a kind of 13 letters: parallelogram",
         "square: 25",
     )
     assert (used.rc, used.stdout.splitlines()) == (0, [*lines])
