@@ -162,3 +162,20 @@ def test_a_library_returns_an_error_for_what_was_left_out(project: Path) -> None
     )
     assert (used.rc, used.stdout.splitlines()) == (0, [*lines])
     assert library.stat().st_size - without_guards <= LARGEST_GUARDS_BYTES
+
+
+def test_the_verdict_names_what_a_scenario_lacked(project: Path) -> None:
+    """The program lives on, so that nothing but its outputs shows that a call returned an error."""
+    made = trim(project, on_missing="error", errors=ERRORS)
+    (listed,) = (project / "megtrim/keepset").glob("square@*.json")
+    text = listed.read_text(encoding="utf-8")
+    lines = [line for line in text.splitlines(keepends=True) if "function square_area" not in line]
+    # A function that runs in no scenario, so that the list is not empty.
+    lines[-2:-2] = [' "function circle_area": ["square@any"],\n']
+    listed.write_text("".join(lines), encoding="utf-8")
+    lacking = run_megtrim("trim", "--committed", cwd=project)
+
+    assert made.rc == 0, made.stdout + made.stderr
+    assert lacking.rc == 1, lacking.stdout + lacking.stderr
+    said = "a call returned an error: the function square_area is not kept, because the committed"
+    assert said in lacking.stdout + lacking.stderr
