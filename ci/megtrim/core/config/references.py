@@ -302,8 +302,8 @@ def _check_guards(config: Config) -> Mistakes:
         yield Mistake(path, found, "no section tests, or on_missing: trap")
     for at, row in enumerate(trim.refusals):
         if row.message is not None and row.format is not None:
-            path = ("trim", "refusals", at, "format")
-            yield Mistake(path, "format next to message", "one of both, for it is one argument")
+            where = ("trim", "refusals", at, "format")
+            yield Mistake(where, "format next to message", "one of both, for it is one argument")
     for at, each in enumerate(config.applications):
         if each.is_shared and each.lto == "full":
             found = "full next to on_missing: error, which needs functions to stay apart"
