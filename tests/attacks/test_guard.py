@@ -5,6 +5,7 @@ refused by name.
 """
 
 import os
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -231,6 +232,13 @@ REFUSED_REFUSALS = {
         ("engine::check",), "takes no values", message=1, formats=True
     ),
 }
+CALL = """\
+import ctypes
+import sys
+library = ctypes.CDLL(sys.argv[1])
+library.megtrim_missing.restype = ctypes.c_char_p
+print(library.refused_call(3), library.megtrim_missing().decode())
+"""
 ATTEMPTS = (*CALLS, *REFUSED, *REFUSED_REFUSALS, "a_version_script_hides_the_name")
 
 
@@ -262,10 +270,28 @@ def test_attempt_of_a_refusal(name: str, refusing: Lease) -> None:
             message=row.message,
             formats=row.formats,
             where="megtrim.yaml:7: trim.refusals[0]",
+            needed=True,
         )
         with pytest.raises(InputError) as refused:
             guard(refusing, "librefuser.so", rules, (rule,), row.ran)
         assert row.says in str(refused.value), function
+
+
+@pytest.mark.chain
+@pytest.mark.parametrize(
+    ("library", "starts"),
+    [("thread", "pthread_create"), ("std_thread", "std::thread::_M_start_thread")],
+)
+def test_a_library_whose_threads_are_refusals(
+    library: str, starts: str, refusing: Lease, tmp_path: Path
+) -> None:
+    rules = (ErrorRule(exports="refused_*", value=ERROR),)
+    made = tmp_path / f"lib{library}.so"
+    made.write_bytes(guard(refusing, made.name, rules, (RefusalRule(function=starts),)))
+    program = Command(argv=(sys.executable, "-c", CALL, str(made)), timeout_s=20)
+    called = ProcessRunner(os.environ).run(program)
+
+    assert (called.rc, called.stdout) == (0, f"{ERROR} refused by {starts}\n"), called.stderr
 
 
 @pytest.mark.parametrize("kind", MACHINES[:2])

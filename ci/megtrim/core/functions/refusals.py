@@ -56,7 +56,9 @@ class RefusalRule(Value):
     formats: bool = False
     """The message is one of printf, and what belongs into it follows."""
     where: str = ""
-    """``FILE:LINE: KEY``; empty: it need not match any function."""
+    """``FILE:LINE: KEY``; empty: it is none of the configuration's, and means what can be meant."""
+    needed: bool = False
+    """It must mean a function: there is no other library."""
 
     def matches(self, name: str) -> bool:
         whole = name.partition(_CLONE)[0]
@@ -98,12 +100,16 @@ def choose(
     chosen: dict[str, Refusal] = {}
     for rule in rules:
         found = _find(table, rule)
-        if rule.where and not found:
+        if rule.needed and not found:
             msg = f"{rule.where}: {source} calls and has no function like {rule.function!r}"
             hint = "was it inlined everywhere? `nm FILE` lists the functions of an unstripped file"
             raise InputError(msg, hint=hint)
         for name in sorted(found):
-            _expect_refusable(table, name, rule, source)
+            refused = _refuse(table, name, rule, source)
+            if refused is not None:
+                if rule.where:
+                    raise refused
+                continue
             # Other names of it, and the parts that a compiler split off, are the same function.
             for each in (name, *same.get(name, ())):
                 says = rule.message if _CLONE not in each and each in found else 0
@@ -121,22 +127,24 @@ def _find(table: FunctionTable, rule: RefusalRule) -> frozenset[str]:
     return frozenset(name for name in names if word in name and rule.matches(name))
 
 
-def _expect_refusable(table: FunctionTable, name: str, rule: RefusalRule, source: str) -> None:
-    where = rule.where or source
+def _refuse(table: FunctionTable, name: str, rule: RefusalRule, source: str) -> InputError | None:
+    """Return why a function must not be an error; None: it can be one."""
     for pattern, why in UNREFUSABLE:
         if re.fullmatch(pattern, name):
-            msg = f"{where}: {name} cannot be made an error: it {why}"
-            raise InputError(msg, hint="take it out of trim.refusals")
+            msg = f"{rule.where}: {name} cannot be made an error: it {why}"
+            return InputError(msg, hint="take it out of trim.refusals")
     if name in table.exported:
-        msg = f"{where}: {source} exports {brief(name)}, so other files may call it"
-        raise InputError(msg, hint="let trim.exports leave it out, or take it out of trim.refusals")
+        msg = f"{rule.where}: {source} exports {brief(name)}, so other files may call it"
+        hint = "let trim.exports leave it out, or take it out of trim.refusals"
+        return InputError(msg, hint=hint)
     if name in table.ifuncs or name in table.data or not is_linkable(name):
-        raise _cannot_replace(where, name)
+        return _cannot_replace(rule.where, name)
     if rule.formats and name.startswith(_CXX) and not name.endswith(_VARIES):
-        msg = f"{where}: {brief(name)} takes no values for a format"
-        raise InputError(msg, hint="write message in place of format")
+        msg = f"{rule.where}: {brief(name)} takes no values for a format"
+        return InputError(msg, hint="write message in place of format")
     if rule.message and is_local_name(name):
-        _refuse_message(where, name)
+        return _has_no_message(rule.where, name)
+    return None
 
 
 def _cannot_replace(where: str, name: str) -> InputError:
@@ -144,10 +152,10 @@ def _cannot_replace(where: str, name: str) -> InputError:
     return InputError(msg, hint="take it out of trim.refusals")
 
 
-def _refuse_message(where: str, name: str) -> None:
+def _has_no_message(where: str, name: str) -> InputError:
     msg = f"{where}: {brief(name)} is static, so a compiler may have changed its arguments"
     hint = "leave message and format out of its row of trim.refusals, or make it not static"
-    raise InputError(msg, hint=hint)
+    return InputError(msg, hint=hint)
 
 
 def expect_replaced(
@@ -166,7 +174,7 @@ def expect_replaced(
         if not found <= {*ends, *emptied} or refusal.name in after.imported:
             raise _cannot_replace(source, refusal.name)
         if refusal.message and found & emptied.keys():
-            _refuse_message(source, refusal.name)
+            raise _has_no_message(source, refusal.name)
 
 
 def expect_not_run(refusals: Iterable[Refusal], ran: Container[str], *, source: str) -> None:

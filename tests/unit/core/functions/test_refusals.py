@@ -63,9 +63,9 @@ def test_the_first_rule_decides_and_other_names_of_a_function_go_with_it() -> No
 @pytest.mark.parametrize(
     ("rule", "text"),
     [
-        (RefusalRule(function="gone", where=WHERE), f"{WHERE}: lib.so calls and has no function"),
-        (RefusalRule(function="abort", where=WHERE), "abort cannot be made an error"),
-        (RefusalRule(function="__cxa_throw"), "lib.so: __cxa_throw cannot be made an error"),
+        (RefusalRule(function="gone", needed=True), f"{WHERE}: lib.so calls and has no function"),
+        (RefusalRule(function="abort"), "abort cannot be made an error"),
+        (RefusalRule(function="__cxa_throw"), f"{WHERE}: __cxa_throw cannot be made an error"),
         (RefusalRule(function="shown"), "lib.so exports shown, so other files may call it"),
         (RefusalRule(function="chosen"), "chosen cannot be replaced"),
         (RefusalRule(function=INSIDE, message=1), "is static"),
@@ -77,9 +77,11 @@ def test_what_is_refused(rule: RefusalRule, text: str) -> None:
     of = replace(of, exported=frozenset(["shown"]), ifuncs=frozenset(["chosen"]))
 
     with pytest.raises(InputError) as refused:
-        choose(of, rule)
+        choose(of, replace(rule, where=WHERE))
 
     assert text in str(refused.value)
+    # What is no person's request means what can be meant.
+    assert choose(of, replace(rule, needed=False)) == ()
 
 
 def test_a_rule_of_an_engine_need_not_mean_any_function() -> None:

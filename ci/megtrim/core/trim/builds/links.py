@@ -341,7 +341,8 @@ def _list_refusal_rules(session: Session) -> tuple[RefusalRule, ...]:
             function=each.function,
             message=each.format or each.message or 0,
             formats=each.format is not None,
-            where=loaded.describe("trim", "refusals", at) if alone else "",
+            where=loaded.describe("trim", "refusals", at),
+            needed=alone,
         )
         rules.append(rule)
     if trims_plain_build(loaded.config):
