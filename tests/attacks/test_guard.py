@@ -193,7 +193,9 @@ class Refusal:
 REFUSED = {
     "a_library_with_worker_threads": Refusal("thread", ("pthread_create", "starts threads")),
     "a_library_with_worker_threads_in_cxx": Refusal("std_thread", ("starts threads",)),
-    "a_library_that_initializes_once": Refusal("once", ("pthread_once", "waits for ever")),
+    "a_library_that_throws_where_it_initializes": Refusal(
+        "throws", ("pthread_once and __cxa_throw", "wait for ever")
+    ),
     "a_library_with_locks_for_readers": Refusal("readers", ("pthread_rwlock_rdlock", "lock")),
     "a_library_that_holds_the_loaders_lock": Refusal("lister", ("dl_iterate_phdr", "lock")),
     "an_export_in_cxx_that_nobody_listed": Refusal(
@@ -239,12 +241,13 @@ library = ctypes.CDLL(sys.argv[1])
 library.megtrim_missing.restype = ctypes.c_char_p
 print(library.refused_call(3), library.megtrim_missing().decode())
 """
-ATTEMPTS = (*CALLS, *REFUSED, *REFUSED_REFUSALS, "a_version_script_hides_the_name")
+OTHERS = ("a_version_script_hides_the_name", "a_library_that_initializes_once_in_a_child")
+ATTEMPTS = (*CALLS, *REFUSED, *REFUSED_REFUSALS, *OTHERS)
 
 
 @pytest.fixture(scope="module")
 def refusing(tmp_path_factory: pytest.TempPathFactory) -> Lease:
-    names = {"refuser", *(each.library for each in REFUSED.values())}
+    names = {"refuser", "once", *(each.library for each in REFUSED.values())}
     root = tmp_path_factory.mktemp("refusing")
     return lease("host", root, SOURCES, *sorted(names))
 
@@ -275,6 +278,45 @@ def test_attempt_of_a_refusal(name: str, refusing: Lease) -> None:
         with pytest.raises(InputError) as refused:
             guard(refusing, "librefuser.so", rules, (rule,), row.ran)
         assert row.says in str(refused.value), function
+
+
+ONCE = """\
+import ctypes
+import os
+import sys
+import threading
+import time
+library = ctypes.CDLL(sys.argv[1])
+found = []
+def begin(call):
+    threads = [threading.Thread(target=lambda: found.append(call(3))) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    return threads
+for call in (library.refused_call, library.refused_call):
+    for thread in begin(call):
+        thread.join()
+threads = begin(library.refused_other)
+time.sleep(0.05)
+child = os.fork()
+if not child:
+    os._exit(library.refused_other(5))
+for thread in threads:
+    thread.join()
+print(sorted(set(found[:16])), found[16:], os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"""
+
+
+@pytest.mark.chain
+def test_a_library_that_initializes_once(refusing: Lease, tmp_path: Path) -> None:
+    """The child of the fork is the attempt a_library_that_initializes_once_in_a_child."""
+    rules = (ErrorRule(exports="refused_*", value=ERROR),)
+    made = tmp_path / "libonce.so"
+    made.write_bytes(guard(refusing, made.name, rules))
+    program = Command(argv=(sys.executable, "-c", ONCE, str(made)), timeout_s=20)
+    called = ProcessRunner(os.environ).run(program)
+
+    assert (called.rc, called.stdout) == (0, f"[{ERROR}] {[3] * 8} 5\n"), called.stderr
 
 
 @pytest.mark.chain

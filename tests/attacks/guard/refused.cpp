@@ -3,6 +3,7 @@
 #include <pthread.h>
 #include <stdexcept>
 #include <thread>
+#include <unistd.h>
 extern "C" {
 __attribute__((visibility("hidden"), noinline)) int left_out(int number) { return number * 3; }
 #if defined(REFUSED_thread)
@@ -21,11 +22,23 @@ int refused_call(int number) {
     worker.join();
     return made;
 }
-#elif defined(REFUSED_once)
+#elif defined(REFUSED_once) || defined(REFUSED_throws)
 static pthread_once_t once = PTHREAD_ONCE_INIT;
-static int made;
-static void make(void) { made = left_out(2); }
+static pthread_once_t other = PTHREAD_ONCE_INIT;
+static int made, times;
+static void make(void) {
+    usleep(1000);
+#if defined(REFUSED_throws)
+    if (times) throw times;
+#endif
+    made = left_out(2);
+}
+static void make_other(void) {
+    usleep(200000);
+    ++times;
+}
 int refused_call(int number) { return pthread_once(&once, make) + made + number; }
+int refused_other(int number) { return pthread_once(&other, make_other) + times * number; }
 #elif defined(REFUSED_readers)
 static pthread_rwlock_t lock = PTHREAD_RWLOCK_INITIALIZER;
 int refused_call(int number) {

@@ -11,6 +11,8 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
 
 #define LOCAL __attribute__((visibility("hidden")))
 
@@ -36,9 +38,10 @@ struct export {
 };
 extern LOCAL const struct export megtrim_exports[];
 
+enum kind { LOCK, STATIC, ONCE };
 struct held {
     void* lock;
-    int is_static;
+    enum kind kind;
 };
 /* Of one thread. */
 struct own {
@@ -183,12 +186,16 @@ int __real_pthread_mutex_unlock(void*);
 
 static void release(const struct held* held) {
 #ifdef MEGTRIM_STATICS
-    if (held->is_static)
+    if (held->kind == STATIC)
         __real___cxa_guard_abort(held->lock);
 #endif
 #ifdef MEGTRIM_LOCKS
-    if (!held->is_static)
+    if (held->kind == LOCK)
         __real_pthread_mutex_unlock(held->lock);
+#endif
+#ifdef MEGTRIM_ONCE
+    if (held->kind == ONCE)
+        atomic_store((_Atomic int*)held->lock, 0); /* the next call begins again */
 #endif
     (void)held;
 }
@@ -214,9 +221,9 @@ LOCAL __attribute__((noreturn)) void megtrim_missed(const char* name) {
     megtrim_restore(saved, value);
 }
 
-#if defined(MEGTRIM_LOCKS) || defined(MEGTRIM_STATICS)
+#if defined(MEGTRIM_LOCKS) || defined(MEGTRIM_STATICS) || defined(MEGTRIM_ONCE)
 /* Locks that a call takes are given back where it fails: who waits for one for ever is dead. */
-static void note(void* lock, int is_static) {
+static void note(void* lock, enum kind kind) {
     struct frame* frame = mine.top;
     if (!frame)
         return;
@@ -234,7 +241,7 @@ static void note(void* lock, int is_static) {
         frame->room *= 2;
     }
     frame->held[frame->count].lock = lock;
-    frame->held[frame->count].is_static = is_static;
+    frame->held[frame->count].kind = kind;
     ++frame->count;
 }
 
@@ -254,13 +261,13 @@ static void forget(void* lock) {
 LOCAL int __wrap_pthread_mutex_lock(void* lock) {
     int status = __real_pthread_mutex_lock(lock);
     if (!status)
-        note(lock, 0);
+        note(lock, LOCK);
     return status;
 }
 LOCAL int __wrap_pthread_mutex_trylock(void* lock) {
     int status = __real_pthread_mutex_trylock(lock);
     if (!status)
-        note(lock, 0);
+        note(lock, LOCK);
     return status;
 }
 LOCAL int __wrap_pthread_mutex_unlock(void* lock) {
@@ -273,7 +280,7 @@ LOCAL int __wrap_pthread_mutex_unlock(void* lock) {
 LOCAL int __wrap___cxa_guard_acquire(void* guard) {
     int first = __real___cxa_guard_acquire(guard);
     if (first)
-        note(guard, 1);
+        note(guard, STATIC);
     return first;
 }
 LOCAL void __wrap___cxa_guard_release(void* guard) {
@@ -284,6 +291,28 @@ LOCAL void __wrap___cxa_guard_release(void* guard) {
 LOCAL void __wrap___cxa_guard_abort(void* guard) {
     forget(guard);
     __real___cxa_guard_abort(guard);
+}
+#endif
+
+#ifdef MEGTRIM_ONCE
+/* As in each C library, 0 is not begun, and bit 1 is done. One that was begun holds its process, for
+   the child of a fork finds what another thread of its parent has begun, and no one ends that. */
+enum { BEGUN = 1, DONE = 2, WAIT_NS = 100000 };
+LOCAL int __wrap_pthread_once(_Atomic int* once, void (*make)(void)) {
+    int seen;
+    while (!((seen = atomic_load_explicit(once, memory_order_acquire)) & DONE)) {
+        const int begun = (int)((unsigned)getpid() << 2 | BEGUN);
+        const struct timespec pause = {0, WAIT_NS};
+        if (seen == begun)
+            nanosleep(&pause, NULL);
+        else if (atomic_compare_exchange_strong(once, &seen, begun)) {
+            note((void*)once, ONCE);
+            make();
+            forget((void*)once);
+            atomic_store(once, DONE);
+        }
+    }
+    return 0;
 }
 #endif
 

@@ -41,6 +41,7 @@ _GUARD_BYTES = 16
 _MOST_GUARDS = 65_536
 _LOCKS = ("pthread_mutex_lock", "pthread_mutex_trylock", "pthread_mutex_unlock")
 _STATICS = ("__cxa_guard_acquire", "__cxa_guard_release", "__cxa_guard_abort")
+_ONCE_MADE = ("pthread_once",)
 _FUNCTION = 2
 _CXX = "_Z"
 _SYMBOL_BYTES = 24
@@ -64,7 +65,7 @@ _LIBCXX_SHARED_LOCKS = r"19__shared_mutex_base|18shared_timed_mutex"
 UNGUARDABLE: tuple[tuple[str, str], ...] = (
     (r"pthread_create|thrd_create|GOMP_\w*|__kmpc_\w+|timer_create|dispatch_\w+", _THREADS),
     (r"_ZNSt6thread15_M_start_thread\w*", _THREADS),
-    (r"pthread_once|call_once", _ONCE),
+    (r"call_once", _ONCE),
     (_LIBCXX_ONCE, _ONCE),
     (r"pthread_(rwlock|spin)_\w*lock\w*|pthread_barrier_wait|sem_\w*wait", _HELD),
     (r"pthread_mutex_(timed|clock)lock|mtx_\w*lock|flock|lockf|flockfile|omp_set_\w*lock", _HELD),
@@ -181,6 +182,13 @@ def expect_safe(
         )
         hint = "list no C++ exports in trim.errors, or use trim.on_missing: trap"
         raise InputError(msg, hint=hint)
+    if thrower and any(f"__wrap_{name}" in after.names for name in _ONCE_MADE):
+        msg = (
+            f"{source}: trim.on_missing: error is not safe: it calls pthread_once and {thrower}, "
+            "so an exception may leave what is initialized once: later calls would wait for ever"
+        )
+        hint = "use trim.on_missing: trap, or build it without exceptions"
+        raise InputError(msg, hint=hint)
     if MISSING not in after.exported:
         msg = f"{source}: its version script hides {MISSING}, which tells what a call lacked"
         raise InputError(msg, hint=f"add {MISSING} to the script's global names")
@@ -223,6 +231,8 @@ def _write_sources(
         defines += "#define MEGTRIM_LOCKS\n"
     if _refers(before, _STATICS):
         defines += "#define MEGTRIM_STATICS\n"
+    if _refers(before, _ONCE_MADE):
+        defines += "#define MEGTRIM_ONCE\n"
     if refusals:
         defines += "#define MEGTRIM_REFUSALS\n"
     refused = {each.name for each in refusals}
@@ -251,7 +261,8 @@ def _list_flags(before: FunctionTable) -> tuple[str, ...]:
     """The library's own calls of exports pass no guard. Nothing refers to the guards before names
     are led to them.
     """
-    wrapped = [name for names in (_LOCKS, _STATICS) if _refers(before, names) for name in names]
+    each = (_LOCKS, _STATICS, _ONCE_MADE)
+    wrapped = [name for names in each if _refers(before, names) for name in names]
     return (
         *OWN_CALLS,
         *map(_refer, (_FIRST, _END, MISSING)),
