@@ -255,14 +255,14 @@ def _check_trim(config: Config, _document: Document) -> Mistakes:
     for key in COMPILED if trim.trims_functions and trim.base == "plain" else ():
         if key in trim.model_fields_set:
             found = "a key of reduced builds, and base: plain makes none"
-            yield Mistake(("trim", key), found, "base: reduced, or no such key")
+            yield Mistake(("trim", key), found, "base: region, or no such key")
 
 
 def _check_blocks(config: Config) -> Mistakes:
     path = ("trim", "level")
     kind = config.toolchain.kind
     if config.trim.base != "plain":
-        found = "blocks next to base: reduced, whose build is not observed by blocks"
+        found = "blocks next to base: region, whose build is not observed by blocks"
         yield Mistake(path, found, "base: plain, or level: deferred")
     elif config.engine.kind not in list_built_by(LINK) and kind not in ("auto", CLANG):
         found = f"blocks with a toolchain of kind {kind}"
