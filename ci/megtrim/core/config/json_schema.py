@@ -22,6 +22,7 @@ from megtrim.core.config.references import (
     CLANG,
     COMPILED,
     FUNCTION_KEYS,
+    GUARD_KEYS,
     KINDS_OF_TOOLCHAIN_KEY,
     OF_ONE,
     OF_TRIMMED,
@@ -163,7 +164,8 @@ def _trim_rules() -> Iterator[Schema]:
         "required": ["level"],
     }
     yield _if(_is("on_missing", "error"), by_functions)
-    yield _if({"required": ["errors"]}, _is("on_missing", "error"))
+    for key in GUARD_KEYS:
+        yield _if({"required": [key]}, _is("on_missing", "error"))
     off = {"properties": {str(each): {"not": {"const": True}} for each in MINIMUM_SIZE}}
     yield _if({"not": _is("minimum_size", False)}, {"properties": {"switches": off}})
 

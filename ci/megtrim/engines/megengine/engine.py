@@ -22,6 +22,7 @@ from megtrim.core.build_spec import (
     Toolchain,
     Variant,
 )
+from megtrim.core.functions.refusals import RefusalRule
 from megtrim.core.keep.algo_cache import CacheFormat
 from megtrim.core.keep.operators import OperatorCode
 from megtrim.core.project import ModelReader, Project
@@ -102,6 +103,15 @@ _KEPT = ("cpuinfo/", "*AsyncQueueSC*", "*ThreadPool*")
 """Functions that run by chance. cpuinfo examines the machine: phones of one CPU class differ, and
 1.13's version reads uninitialised bytes if /proc/cpuinfo has no line ``Hardware``. Queues and
 threads grow and wait by timing: seen to trap after 3,000 iterations."""
+
+_REFUSALS = (
+    RefusalRule(function="mgb::__assert_fail__", message=4),
+    RefusalRule(function="megdnn::__assert_fail__", message=4),
+)
+"""How its checks end without exceptions, with the checked expression as the fourth argument
+(``src/core/include/megbrain/common.h``, ``dnn/src/common/utils.cpp``; megdnn's is null in minimum
+size). Its other errors are traps (``mgb_trap``, ``megdnn_trap``, ``LITE_THROW``), which the
+generated header turns into calls."""
 
 _OLD_POLICIES = ("CMAKE_POLICY_VERSION_MINIMUM", "3.5")
 """What the engine bundles asks for policies that CMake 4 no longer has."""
@@ -250,6 +260,7 @@ class MegEngine(Project):
     operator_code: OperatorCode | None = OPERATOR_CODE
     own_options: Mapping[str, str] = OWN_OPTIONS
     kept: tuple[str, ...] = _KEPT
+    refusals: tuple[RefusalRule, ...] = _REFUSALS
     kernels: tuple[str, ...] = _KERNELS
     switches: tuple[Switch, ...] = tuple(Switch)
 

@@ -5,7 +5,15 @@ import shutil
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from megtrim.core.build_spec import UNSTRIPPED, BuildSpec, Link, LinkSpec, StubForm, Variant
+from megtrim.core.build_spec import (
+    UNSTRIPPED,
+    BuildSpec,
+    Link,
+    LinkSpec,
+    StubForm,
+    Switch,
+    Variant,
+)
 from megtrim.core.chain.filenames import DROPPED_FILE, KEEP_SET_FILE
 from megtrim.core.chain.graph import (
     FUNCTIONS,
@@ -18,14 +26,16 @@ from megtrim.core.chain.graph import (
 )
 from megtrim.core.chain.result_store import StageFolder
 from megtrim.core.chain.session import Session, TaskResults, binary
+from megtrim.core.config.model import switched_off
 from megtrim.core.config.value_types import OF_APPLICATIONS
-from megtrim.core.functions import guards, link_map, linker_script, rest
+from megtrim.core.functions import guards, link_map, linker_script, refusals, rest
 from megtrim.core.functions.blocks import CutPlan, Graph, find_graphs, plan_cuts
 from megtrim.core.functions.calls import Disassembly, parse_code
 from megtrim.core.functions.guards import ErrorRule, Guard
 from megtrim.core.functions.kept_functions import KeepPattern, keep_always, matching
 from megtrim.core.functions.link_map import LinkMap
 from megtrim.core.functions.observables import Observables, read_observables
+from megtrim.core.functions.refusals import Refusal, RefusalRule
 from megtrim.core.keep.keepset import KeepSet, ScenarioRecord
 from megtrim.core.keep.keepset_files import read_keep_set
 from megtrim.core.trim.builds import applications, size_options, variants
@@ -72,6 +82,7 @@ class RelinkedProgram(Value):
     cuts: CutPlan
     holders: tuple[str, ...]
     """Names of the objects of which the functions that are cut come."""
+    refusals: tuple[Refusal, ...] = ()
 
     @property
     def deferred(self) -> rest.Deferred:
@@ -90,6 +101,8 @@ class UntrimmedProgram(Value):
     patterns: tuple[KeepPattern, ...]
     graphs: Mapping[str, Graph] | None
     """Of functions that can be cut, by name; None: none is cut at this level."""
+    refusals: tuple[Refusal, ...] = ()
+    """Functions that are left out in any case, because a call of one is to be an error."""
 
     def trim(self, keep: KeepSet) -> RelinkedProgram:
         """Raises InputError if the keep set needs nothing of it."""
@@ -101,6 +114,7 @@ class UntrimmedProgram(Value):
                 "so none of them would be kept"
             )
             raise InputError(msg, hint="record them", command=("trim",))
+        refusals.expect_not_run(self.refusals, ran, source=self.target)
         cuts = self._plan_cuts(records, ran)
         return RelinkedProgram(
             target=self.target,
@@ -110,6 +124,7 @@ class UntrimmedProgram(Value):
             code=self.unfolded.code,
             cuts=cuts,
             holders=self._find_holders(cuts.blocks),
+            refusals=self.refusals,
         )
 
     def _plan_cuts(self, records: Iterable[ScenarioRecord], ran: frozenset[str]) -> CutPlan:
@@ -129,12 +144,17 @@ class UntrimmedProgram(Value):
 
     def find_dropped(self, ran: frozenset[str]) -> tuple[str, ...]:
         kept = {*ran, *self._find_always(ran)}
-        return linker_script.droppable(self.unfolded.table, kept, self.unfolded.observables)
+        found = linker_script.droppable(self.unfolded.table, kept, self.unfolded.observables)
+        return tuple(sorted({*found, *self._refused}))
+
+    @property
+    def _refused(self) -> frozenset[str]:
+        return frozenset(each.name for each in self.refusals)
 
     def _find_always(self, ran: frozenset[str]) -> tuple[str, ...]:
         return keep_always(
             self.patterns,
-            ran=ran,
+            ran=ran | self._refused,
             unseen=self.unfolded.unseen,
             code=self.unfolded.code,
             origins=self.origins,
@@ -180,6 +200,7 @@ def shipped_inputs(session: Session) -> dict[str, str]:
     if config.trim.on_missing == "error":
         named["guards"] = guards.IDENTITY
         named["errors"] = "\n".join(each.model_dump_json() for each in config.trim.errors)
+        named["refusals"] = "\n".join(map(repr, _list_refusal_rules(session)))
     return named
 
 
@@ -315,7 +336,41 @@ def read_program(target: str, session: Session) -> UntrimmedProgram:
         origins=link_map.read_map(session.done[LINKED].file(listed)),
         patterns=tuple(patterns),
         graphs=graphs,
+        refusals=_find_refusals(target, unfolded, session),
     )
+
+
+def _find_refusals(target: str, unfolded: UnfoldedLink, session: Session) -> tuple[Refusal, ...]:
+    if not guards_exports(target, session):
+        return ()
+    rules = _list_refusal_rules(session)
+    groups = unfolded.observables.groups
+    return refusals.choose(unfolded.table, rules, groups, source=target)
+
+
+def _list_refusal_rules(session: Session) -> tuple[RefusalRule, ...]:
+    """The first one counts, so a configuration can say more of a function than an engine does.
+
+    An engine with exceptions throws, and its own interface can return an error.
+    """
+    loaded = session.request.loaded
+    alone = len(identities(session.results)) == 1
+    rules = []
+    for at, each in enumerate(loaded.config.trim.refusals):
+        rule = RefusalRule(
+            function=each.function,
+            message=each.format or each.message or 0,
+            formats=each.format is not None,
+            where=loaded.describe("trim", "refusals", at),
+            needed=alone,
+        )
+        rules.append(rule)
+    if trims_plain_build(loaded.config):
+        return tuple(rules)
+    rules += [RefusalRule(function=each) for each in refusals.OF_HEADER]
+    if Switch.EXCEPTIONS in switched_off(loaded.config.trim):
+        rules += (*session.services.engine.refusals, *refusals.OF_CXX_LIBRARY)
+    return tuple(rules)
 
 
 def _count_written(value: object) -> int:
@@ -384,7 +439,7 @@ def specify_guarded_link(
 ) -> LinkSpec:
     by_lld = session.services.toolchain.kind in size_options.WITH_LLD
     plain = specify_link(program, session)
-    return guards.specify_link(plain, found, program.before, by_lld=by_lld)
+    return guards.specify_link(plain, found, program.before, program.refusals, by_lld=by_lld)
 
 
 def _read_objects(target: str, session: Session) -> tuple[str, ...]:
