@@ -20,7 +20,7 @@ from megtrim.core.chain.result_store import StageFolder
 from megtrim.core.chain.session import Session, TaskResults, binary
 from megtrim.core.config.value_types import OF_APPLICATIONS
 from megtrim.core.functions import guards, link_map, linker_script, rest
-from megtrim.core.functions.blocks import CutPlan, find_digests, plan_cuts
+from megtrim.core.functions.blocks import CutPlan, Graph, find_graphs, plan_cuts
 from megtrim.core.functions.calls import Disassembly, parse_code
 from megtrim.core.functions.guards import ErrorRule, Guard
 from megtrim.core.functions.kept_functions import KeepPattern, keep_always, matching
@@ -42,13 +42,13 @@ from megtrim.libs.elf.symbol_table import (
 from megtrim.libs.util.errors import InputError
 from megtrim.libs.util.files import guard_write
 from megtrim.libs.util.value import Value
-from megtrim.places.compile.projects.link.relink import LINKS
+from megtrim.places.compile.projects.link.relink import LINKS, OBJECTS, WHOLE
 
 KEEP_SET = "keep set"
 
 BASE = "base"
 
-CUT_FORM = "1"
+CUT_FORM = "2"
 """How functions are cut, and which stay whole."""
 
 
@@ -85,7 +85,7 @@ class UntrimmedProgram(Value):
     unfolded: UnfoldedLink
     origins: LinkMap
     patterns: tuple[KeepPattern, ...]
-    digests: Mapping[str, str] | None
+    graphs: Mapping[str, Graph] | None
     """Of functions that can be cut, by name; None: none is cut at this level."""
 
     def trim(self, keep: KeepSet) -> RelinkedProgram:
@@ -109,13 +109,13 @@ class UntrimmedProgram(Value):
 
     def _plan_cuts(self, records: Iterable[ScenarioRecord], ran: frozenset[str]) -> CutPlan:
         """What is kept although it did not run finds the functions that it calls whole."""
-        if self.digests is None:
+        if self.graphs is None:
             return CutPlan(blocks={}, changed=())
         listed = ((record.functions, record.blocks) for record in records)
         texts = (pattern.text for pattern in self.patterns)
         whole = {*matching(texts, self.unfolded.table, self.origins)}
         whole |= self.unfolded.code.called_by(self._find_always(ran))
-        return plan_cuts(listed, self.digests, whole)
+        return plan_cuts(listed, self.graphs, whole)
 
     def find_dropped(self, ran: frozenset[str]) -> tuple[str, ...]:
         kept = {*ran, *self._find_always(ran)}
@@ -283,18 +283,18 @@ def read_program(target: str, session: Session) -> UntrimmedProgram:
         patterns.append(KeepPattern(text=text, where=where))
     listed = locate_unstripped(Link.UNFOLDED, f"{target}.map")
     unfolded = read_unfolded(target, session.results)
-    digests = None
+    graphs = None
     if splits_functions(session.config):
         linked = session.done[LINKED].file(locate_unstripped(Link.UNFOLDED, target))
         mapped = parse_block_map(read_linked(linked), source=str(linked))
-        digests = find_digests(mapped, unfolded.table)
+        graphs = find_graphs(mapped, unfolded.table)
     return UntrimmedProgram(
         target=target,
         identity=identities(session.results)[target],
         unfolded=unfolded,
         origins=link_map.read_map(session.done[LINKED].file(listed)),
         patterns=tuple(patterns),
-        digests=digests,
+        graphs=graphs,
     )
 
 
@@ -367,6 +367,19 @@ def specify_guarded_link(
     return guards.specify_link(plain, found, program.before, by_lld=by_lld)
 
 
+def _read_objects(target: str, session: Session) -> tuple[str, ...]:
+    if not splits_functions(session.config):
+        return ()
+    name = locate_unstripped(Link.UNFOLDED, f"{target}{OBJECTS}")
+    return tuple(session.done[LINKED].file(name).read_text(encoding="utf-8").split())
+
+
+def read_whole(target: str, folder: Path) -> tuple[str, ...]:
+    """Return the units of a linked file that could not be cut, each with the reason."""
+    listed = folder / locate_unstripped(Link.SHIPPED, f"{target}{WHOLE}")
+    return tuple(listed.read_text(encoding="utf-8").splitlines()) if listed.is_file() else ()
+
+
 def specify_deferring_link(program: RelinkedProgram, session: Session) -> LinkSpec:
     shared = bool(applications.users(program.target, session))
     by_lld = session.services.toolchain.kind in size_options.WITH_LLD
@@ -386,6 +399,7 @@ def specify_deferring_link(program: RelinkedProgram, session: Session) -> LinkSp
         sources=rest.sources(size_bytes),
         deferred=program.dropped,
         blocks=tuple(program.cuts.blocks.items()),
+        objects=_read_objects(program.target, session),
         near=tuple(sorted(own - elsewhere)),
         layout=rest.layout(whole.machine, by_lld=by_lld, shared=shared),
         unwind_tables=size_options.keeps_unwind_tables(program.target, session),
