@@ -188,9 +188,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: places[item.path])
 
 
-def pytest_collection_finish(session: pytest.Session) -> None:
+@pytest.hookimpl(wrapper=True)
+def pytest_collection(session: pytest.Session) -> Generator[None, object, object]:
+    with heap.collecting():
+        collected = yield
     if len(session.items) > heap.MANY_TESTS:
         heap.settle()
+    return collected
 
 
 def _arrange(lanes: Mapping[Path, str]) -> Mapping[Path, tuple[int, float]]:
