@@ -13,6 +13,7 @@ from pydantic import (
     ConfigDict,
     Field,
     GetCoreSchemaHandler,
+    GetJsonSchemaHandler,
     PlainSerializer,
     PlainValidator,
     WithJsonSchema,
@@ -22,6 +23,7 @@ from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
 from megtrim.core.config import units
 from megtrim.core.config.config_id import NAME_PATTERN, TOOLCHAIN_PATTERN
+from megtrim.core.config.meanings import describe_keys
 from megtrim.core.config.units import GROUPED, LARGEST_BYTES, LARGEST_DURATION_S, GrowthLimit
 from megtrim.libs.programs import varying
 from megtrim.libs.programs.made_inputs import spell_values
@@ -75,7 +77,15 @@ _Mark = TypeVar("_Mark", Limit, Requirement)
 class ConfigSection(BaseModel):
     """A mapping of known keys and no others, frozen."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    @classmethod
+    def __get_pydantic_json_schema__(
+        cls, core: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> dict[str, Any]:
+        made = handler(core)
+        describe_keys(cls, handler.resolve_ref_schema(made))
+        return made
 
     @model_validator(mode="before")
     @classmethod
