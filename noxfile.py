@@ -89,6 +89,8 @@ def tests(session: nox.Session) -> None:
         tools = pool.submit(_workflow_tools, session) if shutil.which("go") else None
         _install(session, "tests")
         _system_packages(session, TESTS)
+        # Else each worker compiles all of megtrim for itself: they begin at the same time.
+        session.run("python", "-m", "compileall", "-q", "ci")
     path = tools.result() if tools else _workflow_tools(session)
     # One more than there are processors for: tests with devices wait for half of their time.
     workers = str(min(2, os.cpu_count() or 1) + 1)
