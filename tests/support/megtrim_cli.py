@@ -14,7 +14,8 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cache, partial
+from multiprocessing import forkserver
 from pathlib import Path
 from typing import IO, Any, NoReturn
 from unittest.mock import patch
@@ -168,6 +169,17 @@ _CONTEXT.set_forkserver_preload(
 )
 
 
+@cache
+def _start_server() -> None:
+    """Start what megtrim is forked from, for all tests of this process.
+
+    It finds modules by its own search path alone, and says nothing of one that it does not find.
+    """
+    path = os.pathsep.join(filter(None, (str(ROOT / "tests"), os.environ.get("PYTHONPATH"))))
+    with patch.dict(os.environ, PYTHONPATH=path):
+        forkserver.ensure_running()
+
+
 def run_megtrim(
     *words: str,
     cwd: Path | None = None,
@@ -181,6 +193,7 @@ def run_megtrim(
     with tempfile.TemporaryDirectory() as folder:
         streams = (Path(folder, "stdout"), Path(folder, "stderr"))
         given = ({**os.environ, **(env or {})}, cwd or Path.cwd(), streams, words, timeouts)
+        _start_server()
         process = _CONTEXT.Process(target=_be_megtrim, args=given)
         process.start()
         process.join(timeout_s)
