@@ -89,6 +89,8 @@ LONGEST = (
     "integration/test_chain.py",
     "integration/test_evidence.py",
     "integration/test_perf_run.py",
+    "integration/test_any_program.py",
+    "integration/test_applications.py",
     "integration/devices/test_pages.py",
     "integration/devices/test_phone_of_a_team.py",
     "act/test_nights.py",
