@@ -1,11 +1,12 @@
-"""Count the instructions of an iteration in each experiment, on the real engine for arm64.
+"""Count the instructions of an iteration in each experiment, on the real engine under qemu-user.
 
-    python benchmarks/counted_experiments.py PROGRAM TWIN MODEL data FILE.npy
+    python benchmarks/counted_experiments.py PROGRAM TWIN MODEL data FILE.npy [--machine x86_64]
 
-PROGRAM is a plain `load_and_run` for arm64 Linux, TWIN the same program with its symbols. For each
-experiment that such a program can run with such a model, prints how many instructions an iteration
-executes, their ratio to the baseline's, and whether the outputs are equal to the baseline's to the
-last bit. Functions that vary are left out, by name; most of them wait for another thread.
+PROGRAM is a plain `load_and_run` for Linux on that machine, by default arm64, TWIN the same program
+with its symbols. For each experiment that such a program can run with such a model, prints how many
+instructions an iteration executes, their ratio to the baseline's, and whether the outputs are equal
+to the baseline's to the last bit. Functions that vary are left out, by name; most of them wait for
+another thread.
 """
 
 import os
@@ -28,8 +29,8 @@ from megtrim.places.devices.device import DeviceSpec
 from megtrim.times.counts.use import join_repeats
 from megtrim.times.experiments.commands import Situation, make_dumping, why_not
 
-MACHINE = "aarch64"
-SYSROOT = Path("/usr/aarch64-linux-gnu")
+SYSROOTS = {"aarch64": Path("/usr/aarch64-linux-gnu"), "x86_64": None}
+"""By machine: where its C library is; None: this machine's own."""
 REPEATS = 2
 SEARCHING = ("fast-run", "full-run", "full-run-cache", "layout-online")
 """Left out: each searches for long in an emulator, by an emulator's times."""
@@ -65,17 +66,18 @@ def read_outputs(folder: Path) -> list[bytes]:
 def main() -> None:
     parser = make_parser(__doc__)
     parser.add_argument("experiments", nargs="*", help="all where none is named")
+    parser.add_argument("--machine", choices=SYSROOTS, default="aarch64")
     asked = parser.parse_args()
-    here = Situation(dialect=LITE, architecture=MACHINE, data_type=DataType.INT8)
+    here = Situation(dialect=LITE, architecture=asked.machine, data_type=DataType.INT8)
     with tempfile.TemporaryDirectory() as name:
         bench = Bench.read(asked, Path(name), here)
         spec = DeviceSpec(
             name="emulator",
             processes=ProcessRunner(os.environ),
             scratch=bench.folder / "runs",
-            machine=MACHINE,
+            machine=asked.machine,
             qemu_cpu="max",
-            sysroot=SYSROOT,
+            sysroot=SYSROOTS[asked.machine],
         )
         every = [each for each in EXPERIMENTS if why_not(each, here) is None]
         wanted = asked.experiments or [e.name for e in every if e.name not in SEARCHING]

@@ -39,26 +39,26 @@ from megtrim.libs.util.errors import (
 from megtrim.libs.util.value import Value
 from megtrim.libs.util.wording import count, shorten
 
-MODULES: Mapping[Stage, StageModule] = {
-    Stage.BUILD: build,
-    Stage.PROFILE: profile,
-    Stage.HEADER: header,
-    Stage.REDUCE: reduce,
-    Stage.FUNCTIONS: functions,
-    Stage.VERIFY: verify,
-    Stage.SIZE: size,
-    Stage.VERDICT: verdict,
-    Stage.REPORT: report,
-    Stage.REFERENCES: references,
-}
 
-_RESULT_TYPES: Mapping[Stage, Callable[[Task], type[StageResult]]] = {
-    Stage.PROFILE: profile.result_type,
-    Stage.REDUCE: reduce.result_type,
-    Stage.FUNCTIONS: functions.result_type,
-    Stage.VERIFY: verify.result_type,
+class StageSpec(Value):
+    module: StageModule
+    find_type: Callable[[Task], type[StageResult]] | None = None
+    """Which type the result of a task has; None: the stage has one type for all of them."""
+
+
+_STAGES: Mapping[Stage, StageSpec] = {
+    Stage.BUILD: StageSpec(module=build),
+    Stage.PROFILE: StageSpec(module=profile, find_type=profile.result_type),
+    Stage.HEADER: StageSpec(module=header),
+    Stage.REDUCE: StageSpec(module=reduce, find_type=reduce.result_type),
+    Stage.FUNCTIONS: StageSpec(module=functions, find_type=functions.result_type),
+    Stage.VERIFY: StageSpec(module=verify, find_type=verify.result_type),
+    Stage.SIZE: StageSpec(module=size),
+    Stage.VERDICT: StageSpec(module=verdict),
+    Stage.REPORT: StageSpec(module=report),
+    Stage.REFERENCES: StageSpec(module=references),
 }
-"""Of stages with results of several types."""
+"""The core's own; parts hand in the others."""
 OTHER_VERSION = "another version of megtrim made its last result"
 _SHOWN = 3
 _SHORT = 40
@@ -80,12 +80,15 @@ class PlanStep(Value):
     folder: str
 
 
-def find_module(stage: Stage) -> StageModule:
+def find_stage(stage: Stage) -> StageSpec:
     """Return the core's own, or the one that a part hands in."""
-    if stage in MODULES:
-        return MODULES[stage]
-    module: StageModule = load(find_parts().stages.get(stage, ""), f"the stage {stage}")
-    return module
+    if stage in _STAGES:
+        return _STAGES[stage]
+    return StageSpec(module=load(find_parts().stages.get(stage, ""), f"the stage {stage}"))
+
+
+def find_module(stage: Stage) -> StageModule:
+    return find_stage(stage).module
 
 
 def list_result_types(stage: Stage) -> tuple[type[StageResult], ...]:
@@ -94,11 +97,11 @@ def list_result_types(stage: Stage) -> tuple[type[StageResult], ...]:
 
 
 def result_type(task: Task) -> type[StageResult]:
-    kinds = list_result_types(task.stage)
-    if len(kinds) == 1:
-        return kinds[0]
-    find_type = _RESULT_TYPES[task.stage]
-    return find_type(task)
+    spec = find_stage(task.stage)
+    if spec.find_type is not None:
+        return spec.find_type(task)
+    [only] = list_result_types(task.stage)
+    return only
 
 
 def run(tasks: Sequence[Task], session: Session) -> tuple[int, list[int]]:

@@ -71,7 +71,7 @@ def _matching(pattern: str, expected: str) -> Callable[[str], str]:
 _LABEL = r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}"
 _USER = _matching(r"[a-z][a-z0-9-]{0,26}", "up to 27 small letters, digits and dashes")
 _CLASS = _matching(_LABEL, "the name of a class in megtrim.yaml")
-_OWNER = _matching(_LABEL, "the name of an organisation")
+_OWNER = _matching(_LABEL, "the name of an organization")
 _REPOSITORY = _matching(rf"{_LABEL}/[A-Za-z0-9._-]{{1,100}}", "OWNER/NAME")
 _SHA256 = _matching(r"[0-9a-f]{64}", "64 small hexadecimal digits")
 _VENDOR = _matching(r"[0-9a-f]{4}", "4 small hexadecimal digits, as lsusb shows before the colon")
@@ -96,13 +96,19 @@ def parser(description: str) -> argparse.ArgumentParser:
     )
     add = made.add_argument
     add("--user", type=_USER, required=True, help="user that jobs run as; made if missing")
-    add("--class", dest="cpu_class", type=_CLASS, required=True, help="CPU class of the phones")
+    add("--class", dest="cpu_class", type=_CLASS, required=True, help="CPU class of its devices")
     where = made.add_mutually_exclusive_group(required=True)
     where.add_argument("--repository", type=_REPOSITORY, help="OWNER/NAME that jobs come from")
-    where.add_argument("--organisation", type=_OWNER, help="the same for an organisation")
+    where.add_argument(
+        "--organization",
+        "--organisation",  # the spelling of version 0.2
+        type=_OWNER,
+        metavar="ORGANIZATION",
+        help="the same for an organization",
+    )
     add("--runner-archive", type=Path, required=True, help="actions-runner-linux-….tar.gz")
     add("--runner-sha256", type=_SHA256, required=True, help="its digest, from GitHub's own page")
-    add("--runner-group", type=_COUNT, help="number of the runner group; with --organisation")
+    add("--runner-group", type=_COUNT, help="number of the runner group; with --organization")
     add("--runners", type=_COUNT, default=1, help="jobs at the same time (default: 1)")
     add("--adb", type=_PATH, default=str(ADB), help=f"the one adb (default: {ADB})")
     several = partial(add, action="append", default=[])
@@ -116,14 +122,14 @@ def parser(description: str) -> argparse.ArgumentParser:
 
 def read(parsed: argparse.Namespace, *, checkout: Path) -> HostSpec:
     """Raise ArgumentTypeError if two arguments do not fit."""
-    if parsed.organisation and parsed.runner_group is None:
-        msg = "--organisation needs --runner-group: a group that is open to the right repositories"
+    if parsed.organization and parsed.runner_group is None:
+        msg = "--organization needs --runner-group: a group that is open to the right repositories"
         raise argparse.ArgumentTypeError(msg)
     _PATH(str(checkout))
     values = {**vars(parsed), "adb": Path(parsed.adb), "proxy": parsed.proxy or ""}
     repository = values.pop("repository")
-    organisation = values.pop("organisation")
-    values["scope"] = f"repos/{repository}" if repository else f"orgs/{organisation}"
+    organization = values.pop("organization")
+    values["scope"] = f"repos/{repository}" if repository else f"orgs/{organization}"
     # A repository has no runner groups except the one that GitHub numbers 1.
     values["runner_group"] = int(parsed.runner_group or 1)
     values["runners"] = int(parsed.runners)
@@ -144,7 +150,7 @@ TOKEN = CONFIG / "github-token"
 DRAIN = CONFIG / "drain"
 """While this file exists, no new job is taken."""
 
-_PACKAGES = ("ca-certificates", "git", "passwd", "python3", "python3-venv")
+_PACKAGES = ("ca-certificates", "git", "openssh-client", "passwd", "python3", "python3-venv")
 _PLACE = re.compile(r"@([a-z][a-z0-9_]*)@")
 _ADB_PLACES = ("/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin")
 

@@ -25,8 +25,8 @@ ANSWER_LIMIT_BYTES = 1024 * 1024
 _HINTS = {
     401: "the token is wrong, or has expired",
     403: "the token may not register runners there: a repository needs Administration (write),"
-    " an organisation Self-hosted runners (write); or the runner group is not open to it",
-    404: "there is no such repository, organisation or runner group, or the token cannot see it",
+    " an organization Self-hosted runners (write); or the runner group is not open to it",
+    404: "there is no such repository, organization or runner group, or the token cannot see it",
     409: "a runner of that name exists already",
     422: "GitHub does not take the labels or the runner group",
 }

@@ -64,7 +64,7 @@ class Fake:
 @pytest.fixture
 def fake(monkeypatch: pytest.MonkeyPatch) -> Iterator[Fake]:
     made = Fake()
-    monkeypatch.setattr(stages, "find_module", lambda _stage: made)
+    monkeypatch.setattr(stages, "find_stage", lambda _stage: stages.StageSpec(module=made))
     yield made
 
 

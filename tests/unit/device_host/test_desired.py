@@ -323,12 +323,12 @@ def test_an_order_may_stand_in_a_file(tmp_path: Path) -> None:
     assert _order([f"@{file}"]) == _order(_words())
 
 
-def test_an_organisation_needs_a_runner_group() -> None:
+def test_an_organization_needs_a_runner_group() -> None:
     words = [word for pair in REQUIRED.items() if pair[0] != "--repository" for word in pair]
     with pytest.raises(argparse.ArgumentTypeError, match="--runner-group"):
-        _order([*words, "--organisation", "team"])
+        _order([*words, "--organization", "team"])
 
-    spec = _order([*words, "--organisation", "team", "--runner-group", "7"])
+    spec = _order([*words, "--organization", "team", "--runner-group", "7"])
     assert (spec.scope, spec.runner_group) == ("orgs/team", 7)
 
 

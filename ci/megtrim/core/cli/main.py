@@ -1,6 +1,5 @@
 """The entry point, and the one place that turns errors into exit statuses."""
 
-import errno
 import io
 import sys
 from collections.abc import Mapping
@@ -11,24 +10,18 @@ from click.exceptions import NoSuchCommand, NoSuchOption
 
 from megtrim.core.cli.clock import describe_clock
 from megtrim.core.cli.echo import complain
+from megtrim.core.cli.failures import translate
 from megtrim.core.cli.lazy_group import LazyGroup
 from megtrim.core.cli.message_codes import describe_error
 from megtrim.core.parts import add_verbs, find_parts
 from megtrim.libs.util.errors import (
-    DISK_ERRORS,
     EXIT_BUG,
-    NO_NAMES,
-    InfrastructureFailure,
     InputError,
     Interrupted,
-    MegtrimError,
 )
-from megtrim.libs.util.files import cannot_write
 from megtrim.libs.util.wording import make_printable
 
 CRASH_FILE = Path("megtrim-crash.md")
-
-_LONGEST_NAME = 100
 
 _ABOUT = """\
 Trim native programs to the code that you use, prove that they work, and keep them small.
@@ -163,20 +156,11 @@ def _status(arguments: list[str]) -> int:
     except (KeyboardInterrupt, click.Abort):
         complain("interrupted; finished results are kept")
         return Interrupted.exit_code
-    except MegtrimError as error:
-        complain(describe_error(error))
-        return error.exit_code
     except Exception as error:
-        if found := _describe_file_name(error):
-            complain(f"{found}\n  name another file or folder")
-            return InputError.exit_code
-        if isinstance(error, OSError) and error.errno in DISK_ERRORS:
-            failure = cannot_write(Path(error.filename or "a file"), error)
+        failure = translate(error)
+        if failure is not None:
             complain(describe_error(failure))
             return failure.exit_code
-        if _is_short_of_memory(error):
-            complain("not enough memory\n  free some, or raise the limit of this shell: ulimit -v")
-            return InfrastructureFailure.exit_code
         return _bug(arguments)
     return result if isinstance(result, int) else 0
 
@@ -195,31 +179,6 @@ def _describe_removed(error: click.ClickException) -> str:
 
     _, _, group = error.ctx.command_path.partition(" ")
     return describe_words(f"{group} {name}".strip())
-
-
-def _describe_file_name(error: Exception) -> str:
-    if isinstance(error, OSError) and error.errno in NO_NAMES:
-        shown = ascii(str(error.filename or ""))[:_LONGEST_NAME]
-        return f"{shown}: {error.strerror}, expected the name of a file or folder"
-    if isinstance(error, ValueError) and "null byte" in str(error):
-        return "found a NUL byte in a name, expected the name of a file or folder"
-    if isinstance(error, RuntimeError) and "Symlink loop" in str(error):
-        return f"{error}, expected the name of a file or folder"
-    if isinstance(error, UnicodeEncodeError):
-        return f"found {ascii(error.object)[:_LONGEST_NAME]}, expected the name of a file or folder"
-    return ""
-
-
-def _is_short_of_memory(error: BaseException | None) -> bool:
-    """The loader of libraries and the start of a thread say it in words."""
-    if error is None:
-        return False
-    texts = ("Cannot allocate memory", "can't start new thread", "failed to map segment")
-    said = isinstance(error, ImportError | RuntimeError) and any(
-        text in str(error) for text in texts
-    )
-    lacking = isinstance(error, OSError) and error.errno == errno.ENOMEM
-    return isinstance(error, MemoryError) or said or lacking or _is_short_of_memory(error.__cause__)
 
 
 def _bug(arguments: list[str]) -> int:

@@ -21,9 +21,8 @@ from megtrim.core.checks.invocation import BASELINE_FILE, Options
 from megtrim.core.checks.statuses import VerdictKind
 from megtrim.core.cli.echo import complain
 from megtrim.core.cli.environment import open_processes, read_invocation
-from megtrim.core.cli.options import (
-    expect_writable,
-)
+from megtrim.core.cli.failures import translate
+from megtrim.core.cli.options import expect_writable
 from megtrim.core.cli.session.made_of import finish
 from megtrim.core.cli.stage import run_chain
 from megtrim.core.config.config_id import split
@@ -37,6 +36,7 @@ from megtrim.libs.util import limits
 from megtrim.libs.util.console import Console
 from megtrim.libs.util.errors import (
     EXIT_PASS,
+    Bug,
     InfrastructureFailure,
     InputError,
     MegtrimError,
@@ -79,6 +79,10 @@ def trim(options: Options, models: tuple[Path, ...], no_gate: bool) -> int:
         raise
     except KeyboardInterrupt:
         _say_earlier(store, options)
+        raise
+    except Exception as error:
+        ended = translate(error) or Bug()
+        _leave_ending(ended, options, no_gate=no_gate)
         raise
     if failure is not None:
         _leave_ending(failure, options, no_gate=no_gate)

@@ -4,9 +4,10 @@
     ├── InputError              2   bad usage, configuration, file, or a missing tool
     ├── ProductFailure          1   the engine or its trimming is at fault
     ├── InfrastructureFailure   3   device, docker, network, disk
-    └── Interrupted           130   a person pressed Ctrl-C
+    ├── Interrupted           130   a person pressed Ctrl-C
+    └── Bug                    70   anything else that escaped
 
-Anything else that escapes is our own bug (70). Only the command line turns these
+Only the command line turns these
 into an exit status; every other room raises them and says what to do.
 """
 
@@ -97,6 +98,13 @@ class InfrastructureFailure(MegtrimError):
 
 class Interrupted(MegtrimError):
     exit_code = 130
+
+
+class Bug(MegtrimError):
+    exit_code = EXIT_BUG
+
+    def __init__(self) -> None:
+        super().__init__("megtrim crashed", hint="report the end of the log of this run")
 
 
 SEVERITY: tuple[int, ...] = (130, EXIT_BUG, 2, 1, 3)

@@ -1,5 +1,6 @@
 """What ``trim`` leaves for the steps after it, and the stages that it runs."""
 
+import errno
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -32,7 +33,7 @@ FILES = {SIZE: ["sizes.json"], VERDICT: ["verdict.json"], REPORT: ["junit.xml", 
 def trim(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> Trim:
     def call(
         *arguments: str,
-        error: MegtrimError | None = None,
+        error: Exception | None = None,
         failed: dict[str, MegtrimError] | None = None,
         codes: tuple[int, ...] = (0,),
     ) -> Answer:
@@ -160,6 +161,26 @@ def test_a_report_that_cannot_be_made_is_an_ending(trim: Trim, shell: Shell, tas
     trim("--no-gate", failed={task: failure}, codes=(0, 3)).expect(3)
     assert sorted(left(shell)) == ["ending.json", "junit.xml"]
     assert json.loads(left(shell)["ending.json"])["message"] == "the disk is full"
+
+
+@pytest.mark.parametrize(
+    ("error", "status", "message"),
+    [
+        (ZeroDivisionError("division by zero"), 70, "megtrim crashed"),
+        (OSError(errno.ENOSPC, "No space left on device", "x"), 3, "x cannot be written"),
+        (MemoryError(), 3, "not enough memory"),
+    ],
+)
+def test_what_nobody_foresaw_is_an_ending(
+    trim: Trim, shell: Shell, error: Exception, status: int, message: str
+) -> None:
+    """The gate of a job would otherwise take a bug for a machine that left no result."""
+    trim("--no-gate", error=error).expect(status)
+    ending = json.loads(left(shell)["ending.json"])
+    assert ending["exit"] == status
+    assert message in ending["message"]
+    gate = shell("ci", "gate", "out/final")
+    assert (gate.status, message in gate.out) == (status, True)
 
 
 def test_several_toolchains_end_with_one_table(trim: Trim, shell: Shell) -> None:
