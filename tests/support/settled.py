@@ -9,6 +9,7 @@ from importlib import import_module
 from pkgutil import walk_packages
 
 import megtrim
+from megtrim.core.chain.graph import Stage
 from megtrim.core.chain.result_store import Manifest
 from megtrim.core.parts import find_parts, hand_in
 from megtrim.core.report import html
@@ -23,7 +24,7 @@ from unit.core.verdict.examples import passing
 hand_in(PARTS)
 for each in walk_packages(megtrim.__path__, "megtrim."):
     import_module(each.name)
-_STAGES = (*MODULES, *find_parts().stages)
+_STAGES = (*MODULES, *map(Stage, find_parts().stages))
 for kind in (Manifest, Verdict, *(kind for stage in _STAGES for kind in list_result_types(stage))):
     with suppress(InputError):
         strict_json.decode(kind, None, "")
