@@ -148,8 +148,8 @@ def read_verdict(ended: CompletedCommand) -> dict[str, Any]:
 
 _ROOMS = ("core.cli", *(verb.place.rpartition(".")[0] for verb in PARTS.verbs))
 """Packages of verbs: the core's, and those that parts hand in."""
-_CONTEXT = multiprocessing.get_context("forkserver")
-_CONTEXT.set_forkserver_preload(
+CONTEXT = multiprocessing.get_context("forkserver")
+CONTEXT.set_forkserver_preload(
     [
         # megtrim itself loads these where it uses them.
         "jinja2",
@@ -170,7 +170,7 @@ _CONTEXT.set_forkserver_preload(
 
 
 @cache
-def _start_server() -> None:
+def start_server() -> None:
     """Start what megtrim is forked from, for all tests of this process.
 
     It finds modules by its own search path alone, and says nothing of one that it does not find.
@@ -193,8 +193,8 @@ def run_megtrim(
     with tempfile.TemporaryDirectory() as folder:
         streams = (Path(folder, "stdout"), Path(folder, "stderr"))
         given = ({**os.environ, **(env or {})}, cwd or Path.cwd(), streams, words, timeouts)
-        _start_server()
-        process = _CONTEXT.Process(target=_be_megtrim, args=given)
+        start_server()
+        process = CONTEXT.Process(target=_be_megtrim, args=given)
         process.start()
         process.join(timeout_s)
         timed_out = process.exitcode is None

@@ -11,9 +11,9 @@ from pkgutil import walk_packages
 import megtrim
 from megtrim.core.chain.graph import Stage
 from megtrim.core.chain.result_store import Manifest
-from megtrim.core.parts import find_parts, hand_in
+from megtrim.core.parts import hand_in
 from megtrim.core.report import html
-from megtrim.core.stages import MODULES, list_result_types
+from megtrim.core.stages import list_result_types
 from megtrim.core.verdict.model import Verdict
 from megtrim.libs.util import strict_json
 from megtrim.libs.util.errors import InputError
@@ -24,8 +24,7 @@ from unit.core.verdict.examples import passing
 hand_in(PARTS)
 for each in walk_packages(megtrim.__path__, "megtrim."):
     import_module(each.name)
-_STAGES = (*MODULES, *map(Stage, find_parts().stages))
-for kind in (Manifest, Verdict, *(kind for stage in _STAGES for kind in list_result_types(stage))):
+for kind in (Manifest, Verdict, *(kind for stage in Stage for kind in list_result_types(stage))):
     with suppress(InputError):
         strict_json.decode(kind, None, "")
 _PASSING = passing()
