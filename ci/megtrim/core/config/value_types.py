@@ -23,12 +23,12 @@ from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
 from megtrim.core.config import units
 from megtrim.core.config.config_id import NAME_PATTERN, TOOLCHAIN_PATTERN
-from megtrim.core.config.meanings import describe_keys
 from megtrim.core.config.units import GROUPED, LARGEST_BYTES, LARGEST_DURATION_S, GrowthLimit
 from megtrim.libs.programs import varying
 from megtrim.libs.programs.made_inputs import spell_values
 from megtrim.libs.util import environment
 from megtrim.libs.util.errors import InputError
+from megtrim.libs.util.key_meanings import describe_keys
 from megtrim.libs.util.value import Value
 
 EXPECTED = "expected"
