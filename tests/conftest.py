@@ -90,6 +90,8 @@ LONGEST = (
     "integration/test_chain.py",
     "integration/test_evidence.py",
     "integration/test_perf_run.py",
+    "integration/test_any_program.py",
+    "integration/test_applications.py",
     "integration/devices/test_pages.py",
     "integration/devices/test_phone_of_a_team.py",
     "act/test_nights.py",
@@ -191,9 +193,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: places[item.path])
 
 
-def pytest_collection_finish(session: pytest.Session) -> None:
+@pytest.hookimpl(wrapper=True)
+def pytest_collection(session: pytest.Session) -> Generator[None, object, object]:
+    with heap.collecting():
+        collected = yield
     if len(session.items) > heap.MANY_TESTS:
         heap.settle()
+    return collected
 
 
 def _arrange(lanes: Mapping[Path, str]) -> Mapping[Path, tuple[int, float]]:
