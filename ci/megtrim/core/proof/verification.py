@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Protocol
 
-from megtrim.core.build_spec import Variant
+from megtrim.core.build_spec import Link, Variant
 from megtrim.core.checks.statuses import ScenarioStatus
 from megtrim.core.keep.keepset import KeepSet
 from megtrim.core.keep.marks import find_traces
@@ -19,6 +19,7 @@ from megtrim.core.proof.trap_diagnosis import (
     Diagnosis,
     ProfileProgram,
     SymbolizingLink,
+    describe_missing,
     describe_with_rest,
     diagnose,
     diagnose_without_profile,
@@ -109,6 +110,8 @@ class VerificationCase(Value):
     """It has one: it runs without it, and then with it."""
     named: SymbolizingLink | None = None
     committed: bool = False
+    guarded: bool = False
+    """What is missing may be an error of a call, which shows in outputs alone."""
 
 
 class TrapBeforeFailure(InfrastructureFailure):
@@ -147,6 +150,9 @@ def prove(trial: VerificationCase, lease: Lease, note: Note) -> VerificationOutc
     judge = choose_judge(trial.spec, trial.vary)
     compared = compare_outputs(plain.outputs, reduced.outputs, trial.tolerance, judge)
     text = compared.text
+    parity = compared.status is not ScenarioStatus.PASS
+    if parity and trial.named is not None:
+        text += _blame_error(trial, trial.named, lease, note)
     if trial.rest and compared.status is ScenarioStatus.PASS:
         whole = run_on(lease, replace(trial.spec.with_program(trial.reduced), with_rest=True))
         note("with rest", whole)
@@ -161,6 +167,7 @@ def prove(trial: VerificationCase, lease: Lease, note: Note) -> VerificationOutc
     return VerificationOutcome(
         status=compared.status,
         text=text,
+        unexplained=parity and trial.guarded and trial.named is None,
         outputs=compared.outputs,
         time_s=reduced.run.wall_s,
         conditions=reduced.run.conditions,
@@ -209,6 +216,18 @@ def _diagnose(trial: VerificationCase, lease: Lease, reduced: RunResult, note: N
         text = f"it trapped; what it needs is not known: {failure.message}"
         found = replace(diagnose_without_profile(reduced.run), text=text, unexplained=False)
         raise TrapBeforeFailure(failure, _record_failure(found, reduced)) from failure
+
+
+def _blame_error(trial: VerificationCase, named: SymbolizingLink, lease: Lease, note: Note) -> str:
+    """Return what was missing in a run that lived on: a guarded call returned an error."""
+    try:
+        seen = run_on(lease, trial.spec.with_program(named.program))
+    except InfrastructureFailure:
+        return ""
+    note(Link.NAMED, seen)
+    name = named.missing(seen.run)
+    why = why_not_kept(committed=trial.committed)
+    return f"; a call returned an error: {describe_missing(name, why)}" if name else ""
 
 
 def describe_unknown_graph(stderr: str, model: str, keep: KeepSet) -> str:

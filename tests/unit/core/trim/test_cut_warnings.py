@@ -10,8 +10,29 @@ from megtrim.core.trim.results import FunctionCount
     ("made", "said"),
     [
         ({"cut": 3}, []),
-        ({"cut": 3, "changed": 1, "changed_bytes": 2048}, ["app: 1 function with other blocks"]),
-        ({"cut": 0, "changed": 2, "changed_bytes": 9}, ["app: 2 functions with other blocks"]),
+        (
+            {"cut": 3, "changed": ("_Z3sumPKc",), "changed_bytes": 2048},
+            [
+                (
+                    "app: 1 function with other blocks than the keep set names (another compiler?) "
+                    "stay whole, 2 KiB in all: sum(char const*): record them again"
+                )
+            ],
+        ),
+        (
+            {"cut": 0, "changed": tuple("abcdefghijklm"), "changed_bytes": 9},
+            [
+                (
+                    "app: 13 functions with other blocks than the keep set names "
+                    "(another compiler?) stay whole, 9 B in all: "
+                    "a, b, c, d, e, f, g, h, i, j and 3 more: record"
+                )
+            ],
+        ),
+        (
+            {"cut": 0, "uncut": ("2 functions of a.o stay whole, because it is old",)},
+            ["app: 2 functions of a.o stay whole, because it is old; to build it anew"],
+        ),
         ({"cut": 0}, ["app: no function was cut, so level: blocks made it as"]),
     ],
 )

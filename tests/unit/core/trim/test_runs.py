@@ -16,6 +16,7 @@ from megtrim.core.keep.region import Region
 from megtrim.core.keep.split_function import SplitFunction
 from megtrim.core.keep.trace import Trace, TraceFailure, TraceProblem
 from megtrim.core.trim.runs import tracing
+from megtrim.core.trim.runs.complaints import list_complaints
 from megtrim.core.trim.runs.execution import RunResult, RunSpec, run_on
 from megtrim.core.trim.runs.scenario_runs import expect_as_traced, record_of
 from megtrim.engines.midout.marks import MidoutTraces
@@ -456,3 +457,22 @@ def test_what_a_failing_run_needs_keeps_its_functions_whole(
 
     assert [str(each) for each in made.blocks] == [f"main {'0' * 16} 1 5"]
     assert {"a", "b", "c", "d", "main"} <= {*made.functions.names}
+
+
+def test_what_an_engine_says_is_recorded_once(tmp_path: Path) -> None:
+    """A missing model and an unknown flag are complaints as well."""
+    spec = make_spec(tmp_path, "record main\n")
+    device = FakeDevice(kind=tracing.EMULATED)
+    complaints = tuple(list_complaints(spec, tmp_path / "damaged"))
+    tracing.ran(
+        ID,
+        spec,
+        device,
+        lambda _: None,
+        observables=OBSERVABLES,
+        speaks=True,
+        complaints=complaints,
+    )
+
+    assert len([run for run in device.runs if "--no-such-flag" in run]) == 1
+    assert len(device.runs) == len(complaints) + 2

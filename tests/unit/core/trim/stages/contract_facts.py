@@ -14,7 +14,7 @@ from megtrim.core.build_spec import Linkage, Origin, Relocations, SourceOptions,
 from megtrim.core.checks.check import DeviceIdentity
 from megtrim.core.checks.invocation import Invocation
 from megtrim.core.config.commands import CommandConfig
-from megtrim.core.config.missing import ExportError
+from megtrim.core.config.missing import ExportError, RefusalConfig
 from megtrim.core.config.own_tests import OwnTestsConfig
 from megtrim.core.config.units import GrowthLimit
 from megtrim.core.trim.results import UnfoldedLinksResult
@@ -89,6 +89,10 @@ TIES: Mapping[str, str] = {
     ),
     **dict.fromkeys(
         (f"trim.errors.{name}" for name in ExportError.model_fields),
+        "of trim.on_missing: error: tests/integration/test_missing_errors.py",
+    ),
+    **dict.fromkeys(
+        (f"trim.refusals.{name}" for name in RefusalConfig.model_fields),
         "of trim.on_missing: error: tests/integration/test_missing_errors.py",
     ),
     **dict.fromkeys(
