@@ -57,6 +57,8 @@ TESTS = (
     | {"openssh-server": "sshd", "chromium-driver": "chromedriver", "docker.io": "dockerd"}
     | {"systemd": "systemd-analyze", "udev": "udevadm", "redis-server": "redis-server"}
 )
+BLOCKS = {"clang-22": "clang++-22", "lld-22": "ld.lld-22", "llvm-22": "llvm-strip-22"}
+"""Debian 12 has these, and Ubuntu 24.04 does not."""
 SPHINX = (
     "-q",
     "--fresh-env",
@@ -85,6 +87,8 @@ def tests(session: nox.Session) -> None:
     """Run every lane; one that this machine cannot run is listed, or fails if it is required."""
     _install(session, "tests")
     _system_packages(session, TESTS)
+    # apt-get installs nothing if it does not know one of the packages.
+    _system_packages(session, BLOCKS)
     # One more than there are processors for: tests with devices wait for half of their time.
     workers = str(min(2, os.cpu_count() or 1) + 1)
     # All tests of a file run in one worker: what they share is made once. Files begin in the order

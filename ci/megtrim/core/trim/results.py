@@ -51,10 +51,12 @@ class FunctionCount(Value):
     """Exports that return an error where a function is missing."""
     cut: int = 0
     """Functions of which a part stays, and a part is deferred."""
-    changed: int = 0
+    changed: tuple[str, ...] = ()
     """Functions whose blocks are not those of the keep set: they stay whole."""
     changed_bytes: int = 0
     """Of these, whole."""
+    uncut: tuple[str, ...] = ()
+    """Units whose functions stay whole, because they changed, each with the reason."""
 
 
 class ReduceResult(StageResult):

@@ -42,7 +42,7 @@ from megtrim.libs.elf.symbol_table import (
 from megtrim.libs.util.errors import InputError
 from megtrim.libs.util.files import guard_write
 from megtrim.libs.util.value import Value
-from megtrim.places.compile.projects.link.relink import LINKS
+from megtrim.places.compile.projects.link.relink import LINKS, OBJECTS, WHOLE
 
 KEEP_SET = "keep set"
 
@@ -376,6 +376,19 @@ def specify_guarded_link(
     return guards.specify_link(plain, found, program.before, by_lld=by_lld)
 
 
+def _read_objects(target: str, session: Session) -> tuple[str, ...]:
+    if not splits_functions(session.config):
+        return ()
+    name = locate_unstripped(Link.UNFOLDED, f"{target}{OBJECTS}")
+    return tuple(session.done[LINKED].file(name).read_text(encoding="utf-8").split())
+
+
+def read_whole(target: str, folder: Path) -> tuple[str, ...]:
+    """Return the units of a linked file that could not be cut, each with the reason."""
+    listed = folder / locate_unstripped(Link.SHIPPED, f"{target}{WHOLE}")
+    return tuple(listed.read_text(encoding="utf-8").splitlines()) if listed.is_file() else ()
+
+
 def specify_deferring_link(program: RelinkedProgram, session: Session) -> LinkSpec:
     shared = bool(applications.users(program.target, session))
     by_lld = session.services.toolchain.kind in size_options.WITH_LLD
@@ -396,6 +409,7 @@ def specify_deferring_link(program: RelinkedProgram, session: Session) -> LinkSp
         deferred=program.dropped,
         blocks=tuple(program.cuts.blocks.items()),
         holders=program.holders,
+        objects=_read_objects(program.target, session),
         near=tuple(sorted(own - elsewhere)),
         layout=rest.layout(whole.machine, by_lld=by_lld, shared=shared),
         unwind_tables=size_options.keeps_unwind_tables(program.target, session),

@@ -109,8 +109,9 @@ def _link(session: Session, folder: Path) -> ReduceResult:
                 dropped=len(each.dropped),
                 guarded=len(guards_of.get(each.target, ())),
                 cut=_count_cut(each, folder),
-                changed=len(each.cuts.changed),
+                changed=each.cuts.changed,
                 changed_bytes=each.count_changed_bytes(),
+                uncut=linking.read_whole(each.target, folder),
             )
             for each in programs
         },

@@ -5,7 +5,7 @@ import mmap
 import os
 import re
 import shutil
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -27,6 +27,9 @@ from megtrim.places.compile.projects.link.splitting import CompiledUnit
 
 LINKS = "links"
 STRIPPED = "stripped"
+OBJECTS = ".objects"
+WHOLE = ".whole"
+"""After the name of a linked file: its objects' digests, and the units that could not be cut."""
 _COMPILE = (
     "-c",
     "-O2",
@@ -87,7 +90,13 @@ def make(
             msg = f"{spec.target}: {call.linker} links it, and functions are cut for lld only"
             raise InputError(msg, hint="link with -fuse-ld=lld, or set trim.level: deferred")
         inputs = tuple(resolve_argv(argv[1:], link_env))
-        argv = splitting.split(argv[0], inputs, dict(spec.blocks), units, link_env)
+        cut = splitting.split(argv[0], inputs, spec, units, link_env)
+        argv = cut.argv
+        _write_rows(linked.with_name(f"{linked.name}{WHOLE}"), cut.whole)
+    elif spec.digests:
+        paths = (path for _, path in resolve_argv(argv[1:], link_env))
+        digests = sorted({*splitting.list_objects(paths)})
+        _write_rows(linked.with_name(f"{linked.name}{OBJECTS}"), digests)
     if spec.deferred or spec.blocks:
         argv = _defer_sections(argv, call, spec, link_env)
     elif spec.emptied or not spec.unwind_tables:
@@ -99,6 +108,10 @@ def make(
         link_env.processes.capture(*link_env.toolchain.strip, str(stripped))
     elif spec.strip:
         _link((*argv, "-s"), stripped, spec, link_env)
+
+
+def _write_rows(path: Path, rows: Iterable[str]) -> None:
+    write_atomically(path, "".join(f"{row}\n" for row in rows))
 
 
 def _set_stubs(spec: LinkSpec, command: LinkCommand, link_env: LinkEnvironment) -> LinkSpec:
