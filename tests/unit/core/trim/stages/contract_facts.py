@@ -274,7 +274,14 @@ CONFIG: tuple[Fact, ...] = (
     ),
     key("trim.keep", ("a*",), LINKS, (*FUNCTION, *PLAIN)),
     key("trim.exports", ("a*",), f"functions/linked {LINKS}", (*FUNCTION, *PLAIN)),
-    key("trim.on_missing", "error", f"header/keepset {LINKS}", FUNCTION),
+    # Without link-time optimisation.
+    key(
+        "trim.on_missing",
+        "error",
+        f"header/keepset reduce/region functions/linked {LINKS}",
+        ("function",),
+    ),
+    key("trim.on_missing", "error", f"header/keepset {LINKS}", FUNCTION[1:]),
     key("trim.on_missing", "error", LINKS, PLAIN),
     key("trim.crash_ids", True, "header/keepset", ("region",)),
     key("trim.crash_ids", True, f"header/keepset {LINKS}", ("function",)),
