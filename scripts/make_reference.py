@@ -60,10 +60,10 @@ def pages() -> dict[str, str]:
             "rooms of virtual_phone": _layers("virtual_phone"),
             "stages": _data_flow(),
         },
-        "how-to/upgrade-megtrim": {"removed": _list_removed()},
         "reference/command-line": {"verbs": _command_line()},
         "reference/configuration": {"keys": _configuration(), "starter": _starter()},
         "reference/experiments": {"experiments": (render_reference(),)},
+        "reference/removed": {"removed": _list_removed()},
         "reference/workflows": {"workflows": _workflows()},
     }
     return {

@@ -214,7 +214,7 @@ def test_functions_of_a_board_make_the_same_keep_set(make_project: MakeProject) 
 
     A list of another link is refused.
     """
-    it = Team(make_project(MODEL, trim={"level": "function", "base": "reduced"}))
+    it = Team(make_project(MODEL, trim={"level": "function", "base": "region"}))
     it.trim()
     whole = it.keep.texts()
     it.run(it.pack("--traces"), "brought/traces")

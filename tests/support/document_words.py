@@ -6,6 +6,7 @@ Written down from the documents, not from the pages.
 ROWS = "reference/from-the-engines-documents"
 _DUMP = "how-to/bring-a-model"
 _TRAP = "how-to/find-out-why-it-trapped"
+_MESSAGE = "reference/find-a-message"
 _SMALL = "how-to/make-it-smaller"
 _TIMES = "how-to/measure-times reference/experiments explanation/experiments-on-x86"
 _TRIM = "how-to/trim-megengine how-to/trim-for-android explanation/header how-to/choose-a-level"
@@ -66,11 +67,11 @@ WORDS: tuple[tuple[str, str, str], ...] = (
     ("MGE_BIN_REDUCE", "megtrim stage reduce", f"{_SMALL} explanation/header"),
     (
         _WARNING,
-        "find-out-why-it-trapped",
-        _TRAP,
+        "find-a-message",
+        _MESSAGE,
     ),
-    ("is not among the graphs fed to midout", "find-out-why-it-trapped", _TRAP),
-    ("check_magic@serializer_mdl.cpp:744", "find-out-why-it-trapped", _TRAP),
+    ("is not among the graphs fed to midout", "find-a-message", _MESSAGE),
+    ("check_magic@serializer_mdl.cpp:744", "find-a-message", _MESSAGE),
     ("Trap", "find-out-why-it-trapped", f"{_TRAP} explanation/traps concepts"),
     (
         "./load_and_run resnet50.mge --fast-run --fast-run-algo-policy resnet50.cache",

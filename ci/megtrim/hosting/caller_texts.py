@@ -168,7 +168,7 @@ megtrim:
     when: always
   before_script:
     - apt-get update
-    - apt-get install -y --no-install-recommends ccache {packages}qemu-user-static
+    - apt-get install -y --no-install-recommends ccache time {packages}qemu-user-static
     - pip install "megtrim{extra} @ git+{url}@{sha}" # {version}
     # The default branch, not the merge request, decides where submodules come from, and where
     # the engine's key is sent.

@@ -464,7 +464,7 @@ def test_a_pipeline_from_nothing(team: Shell) -> None:
     ]
     job = yaml.safe_load(team.read(GITLAB))["megtrim"]
     assert job["before_script"][1:3] == [
-        f"apt-get install -y --no-install-recommends ccache {CLANG} qemu-user-static",
+        f"apt-get install -y --no-install-recommends ccache time {CLANG} qemu-user-static",
         f'pip install "megtrim @ git+https://github.com/megtrim/kit@{KIT_SHA}"',
     ]
 
@@ -478,7 +478,7 @@ def test_another_configuration_is_named(team: Shell) -> None:
 
     job = yaml.safe_load(team.read(GITLAB))["megtrim"]
     assert job["script"][0].endswith(" --baseline baseline.json --config linux/megtrim.yaml")
-    assert job["before_script"][1].endswith("ccache qemu-user-static")
+    assert job["before_script"][1].endswith("ccache time qemu-user-static")
     assert 'pip install "megtrim[zig] @' in job["before_script"][2]
     assert "# v0.9.0\n" in team.read(GITLAB)
 

@@ -80,3 +80,15 @@ EngineKind = Annotated[
     str, BeforeValidator(_read_engine_kind), Field(json_schema_extra=_list_engine_kinds)
 ]
 """One of those that parts hand in."""
+
+
+def _read_base(value: object) -> object:
+    return "region" if value == "reduced" else value
+
+
+Base = Annotated[
+    Literal["region", "plain"],
+    BeforeValidator(_read_base),
+    Field(json_schema_extra={"enum": ["region", "plain", "reduced"]}),
+]
+"""The build that trimming functions starts from; ``reduced`` is an older name of ``region``."""

@@ -17,7 +17,7 @@ from megtrim.core.config import kinds
 from megtrim.core.config.commands import BuildCommand, CommandConfig
 from megtrim.core.config.device import DeviceConfig, HostedRunner
 from megtrim.core.config.item_types import AnyItems, Items
-from megtrim.core.config.kinds import CMAKE, EngineKind, find_builder, has_models
+from megtrim.core.config.kinds import CMAKE, Base, EngineKind, find_builder, has_models
 from megtrim.core.config.limits import Budget, Waiver
 from megtrim.core.config.missing import ExportError
 from megtrim.core.config.own_tests import OwnTestsConfig
@@ -176,9 +176,9 @@ class TrimConfig(ConfigSection):
     """each: a scenario with fast_run has an algorithm cache of its own. joined: what the searches
     of a CPU class found is joined into one cache, with which all its scenarios that search are
     traced, verified and released, as an application with several models needs it."""
-    base: Literal["reduced", "plain"] = "reduced"
-    """The build that trimming functions starts from. With plain, there is no profile build, and
-    regions are not trimmed; this is the default for kinds cmake, ncnn and link."""
+    base: Base = "region"
+    """The build that trimming functions starts from; region may be spelt reduced. With plain,
+    nothing is profiled, and regions stay; this is the default for kinds cmake, ncnn and link."""
     keep: tuple[Pattern, ...] = ()
     """Functions to keep in any case: shell patterns for names, or folders such as src/log/."""
     exports: tuple[Export, ...] = Field(default=(), min_length=1)

@@ -253,14 +253,14 @@ def _check_trim(config: Config, _document: Document) -> Mistakes:
     for key in COMPILED if trim.trims_functions and trim.base == "plain" else ():
         if key in trim.model_fields_set:
             found = "a key of reduced builds, and base: plain makes none"
-            yield Mistake(("trim", key), found, "base: reduced, or no such key")
+            yield Mistake(("trim", key), found, "base: region, or no such key")
 
 
 def _check_blocks(config: Config) -> Mistakes:
     path = ("trim", "level")
     kind = config.toolchain.kind
     if config.trim.base != "plain":
-        found = "blocks next to base: reduced, whose build is not observed by blocks"
+        found = "blocks next to base: region, whose build is not observed by blocks"
         yield Mistake(path, found, "base: plain, or level: deferred")
     elif config.engine.kind not in list_built_by(LINK) and kind not in ("auto", CLANG):
         found = f"blocks with a toolchain of kind {kind}"
@@ -291,7 +291,7 @@ def _check_guards(config: Config) -> Mistakes:
         found = f"error next to level: {trim.level}"
         yield Mistake(path, found, "level: function, whose functions alone can be errors")
     elif trim.base != "plain":
-        found = "error next to base: reduced, whose regions trap"
+        found = "error next to base: region, whose regions trap"
         yield Mistake(path, found, "base: plain, or on_missing: trap")
     if trim.crash_ids:
         found = "error next to crash_ids: true, although an error has its function's name"

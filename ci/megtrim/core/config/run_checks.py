@@ -211,7 +211,7 @@ def _check_of_models(config: Config) -> Mistakes:
         found = f"{trim.level}, and a project of kind {config.engine.kind} marks none"
         yield Mistake(("trim", "level"), found, "function, deferred or blocks")
     if trim.base != "plain":
-        found = f"reduced, and a project of kind {config.engine.kind} has no such build"
+        found = f"region, and a project of kind {config.engine.kind} has no such build"
         yield Mistake(("trim", "base"), found, "plain, or no such key")
 
 

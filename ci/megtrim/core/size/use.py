@@ -136,7 +136,8 @@ def _explain_missing(former: Use | None, gone: Sequence[str]) -> Mapping[str, st
     if not gone:
         return {}
     named = ", ".join(gone[:_MOST_NAMED])
-    renamed = f"{_OF_THE_BASELINE}has no scenario of this name, and has {named}, which went"
+    lacking = f"has no scenario of this name, but has {named}, which this trim lacks"
+    renamed = f"{_OF_THE_BASELINE}{lacking}"
     return {WORK_KEY: renamed, MEMORY_KEY: renamed}
 
 

@@ -127,6 +127,13 @@ def test_a_scenario_may_have_tolerances_of_its_own(
     assert model.scenarios[0].allowed == expected
 
 
+@pytest.mark.parametrize("written", ["region", "reduced"])
+def test_the_build_to_start_from_has_an_older_name(tmp_path: Path, written: str) -> None:
+    trim = f"trim: {{level: function, base: {written}}}\n"
+
+    assert load(tmp_path, f"{SMALL}{trim}").config.trim.base == "region"
+
+
 def test_what_was_left_out_follows_what_was_written(tmp_path: Path) -> None:
     engine = "version: 1\nengine: {kind: sample, target: runner}\n"
     config = load(tmp_path, f"{engine}classes: [{{name: old}}, {{name: new}}]\n{MODEL}").config

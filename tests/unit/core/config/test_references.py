@@ -108,7 +108,7 @@ def scenario(keys: str) -> str:
             for key in ("layout: scoped", "minimum_size: true", "switches: {rtti: false}")
         ),
         ("trim: {crash_ids: true, layout: upstream}", "8: trim.crash_ids: found true next to"),
-        ("trim: {level: blocks}", "8: trim.level: found blocks next to base: reduced, whose"),
+        ("trim: {level: blocks}", "8: trim.level: found blocks next to base: region, whose"),
         (
             "trim:\n  switches:\n    logging: false\n    exceptions: true",
             "11: trim.switches.exceptions: found true, which minimum_size: true forces off, expect",

@@ -1,1 +1,1 @@
-"""Running scenarios: tracing, verification, coverage, trap diagnosis, neighbours."""
+"""Running scenarios and tests: traced, recorded, and so that programs print their errors."""
