@@ -14,6 +14,7 @@ import os
 import shutil
 import sys
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import nox
@@ -57,6 +58,8 @@ TESTS = (
     | {"openssh-server": "sshd", "chromium-driver": "chromedriver", "docker.io": "dockerd"}
     | {"systemd": "systemd-analyze", "udev": "udevadm", "redis-server": "redis-server"}
 )
+BLOCKS = {"clang-22": "clang++-22", "lld-22": "ld.lld-22", "llvm-22": "llvm-strip-22"}
+"""Debian 12 has these, and Ubuntu 24.04 does not."""
 SPHINX = (
     "-q",
     "--fresh-env",
@@ -83,8 +86,16 @@ def demo(session: nox.Session) -> None:
 @nox.session
 def tests(session: nox.Session) -> None:
     """Run every lane; one that this machine cannot run is listed, or fails if it is required."""
-    _install(session, "tests")
-    _system_packages(session, TESTS)
+    with ThreadPoolExecutor() as pool:
+        # Go compiles for a minute, and pip waits for the network.
+        tools = pool.submit(_workflow_tools, session) if shutil.which("go") else None
+        _install(session, "tests")
+        _system_packages(session, TESTS)
+        # apt-get installs nothing if it does not know one of the packages.
+        _system_packages(session, BLOCKS)
+        # Else each worker compiles all of megtrim for itself: they begin at the same time.
+        session.run("python", "-m", "compileall", "-q", "ci")
+    path = tools.result() if tools else _workflow_tools(session)
     # One more than there are processors for: tests with devices wait for half of their time.
     workers = str(min(2, os.cpu_count() or 1) + 1)
     # All tests of a file run in one worker: what they share is made once. Files begin in the order
@@ -92,7 +103,7 @@ def tests(session: nox.Session) -> None:
     spread = ("-n", workers, "--dist", "loadfile", "--no-loadscope-reorder")
     argv = ("pytest", *spread, *session.posargs)
     # They start megtrim so often that compiling it each time would cost minutes.
-    session.run(*argv, env={"PATH": _workflow_tools(session), "PYTHONDONTWRITEBYTECODE": ""})
+    session.run(*argv, env={"PATH": path, "PYTHONDONTWRITEBYTECODE": ""})
     # The test runner's own summary comes last; nox would add a line of its own.
     logging.getLogger("nox").setLevel(logging.ERROR)
 

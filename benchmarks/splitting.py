@@ -16,6 +16,7 @@ import sys
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 from os import environ
 from pathlib import Path
 
@@ -24,6 +25,7 @@ import click
 from megtrim.libs.elf.block_map import MAP_FLAG, Block, MappedFunction, parse_block_map
 from megtrim.libs.elf.symbol_table import FunctionTable, parse_table
 from megtrim.libs.util.process import Command, ProcessRunner
+from megtrim.places.compile.projects.link.invocation import shown_by_zig, without_output
 
 CASES = Path(__file__).parent / "splitting/cases.cpp"
 FLAGS = ("-O2", "-std=c++17", "-ffunction-sections", "-pthread")
@@ -34,6 +36,7 @@ COMPILE_TIMEOUT_S = 1800.0
 RUN_TIMEOUT_S = 20.0
 REFUSED = 2
 SPLIT = ".cold"
+ZIG = ("zig", "ziglang")
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,11 +83,29 @@ class Compiler:
 
     def build(self, name: str, *flags: str) -> Path:
         made = self.folder / name
-        argv = (*self.words, *FLAGS, *flags, str(CASES), "-o", str(made))
-        outcome = self.processes.run(Command(argv=argv, timeout_s=COMPILE_TIMEOUT_S))
-        if not outcome.ok:
-            raise RefusalError(outcome.stderr.strip() or f"it ended with {outcome.rc}")
+        compiled = made.with_suffix(".o")
+        self._work(*self.words, *FLAGS, *flags, "-c", str(CASES), "-o", str(compiled))
+        link = (*self.words, *FLAGS, *flags, str(compiled))
+        if self._zig:
+            # As megtrim links: for a link that keeps names, zig would compile its libraries anew.
+            shown = self._work(*link, "-s", "-###", "-o", str(self.folder / "none"))
+            linker, *words = shown_by_zig(shown)
+            link = (*self._zig, linker, *without_output(words))
+        self._work(*link, "-o", str(made))
         return made
+
+    @property
+    def _zig(self) -> tuple[str, ...]:
+        """Return its program, as in ``python -m ziglang c++``; empty: it is another compiler."""
+        program = tuple(takewhile(lambda word: word != "c++", self.words))
+        return program if program and Path(program[-1]).name in ZIG else ()
+
+    def _work(self, *argv: str) -> str:
+        command = Command(argv=argv, timeout_s=COMPILE_TIMEOUT_S, merge_stderr=True)
+        outcome = self.processes.run(command)
+        if not outcome.ok:
+            raise RefusalError(outcome.stdout.strip() or f"it ended with {outcome.rc}")
+        return outcome.stdout
 
     def run(self, program: Path, *arguments: str) -> Ending:
         argv = (*self.emulator, str(program), *arguments)

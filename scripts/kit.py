@@ -42,6 +42,9 @@ PROGRAMS = {
     "clang-14": "clang++-14",
     "lld-14": "ld.lld-14",
     "llvm-14": "llvm-strip-14",
+    "clang-22": "clang++-22",
+    "lld-22": "ld.lld-22",
+    "llvm-22": "llvm-strip-22",
     "g++-aarch64-linux-gnu": "aarch64-linux-gnu-g++",
     "ninja-build": "ninja",
 }

@@ -59,6 +59,7 @@ LANES: dict[str, tuple[str, ...]] = {
         "aarch64-linux-gnu-g++",
         "arm-linux-gnueabihf-g++",
     ),
+    "blocks": ("qemu-aarch64", "clang++-22", "ld.lld-22", "aarch64-linux-gnu-g++"),
     "compiler_cache": ("ccache", "redis-server", "g++"),
     "browser": ("chromium", "chromedriver"),
     "workflows": ("zizmor", "actionlint"),
@@ -89,6 +90,8 @@ LONGEST = (
     "integration/test_chain.py",
     "integration/test_evidence.py",
     "integration/test_perf_run.py",
+    "integration/test_any_program.py",
+    "integration/test_applications.py",
     "integration/devices/test_pages.py",
     "integration/devices/test_phone_of_a_team.py",
     "act/test_nights.py",
@@ -109,6 +112,8 @@ _TOKENS = "megtrim/tokens"
 """Where the runner's cache keeps the tokens of files."""
 _LANE = pytest.StashKey[str]()
 _REQUIRED = os.environ.get("MEGTRIM_LANES") == "required"
+_SPARED = {"engine", *os.environ.get("MEGTRIM_LANES_SPARED", "").split()}
+"""Lanes that need not run where all are required."""
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -188,9 +193,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: places[item.path])
 
 
-def pytest_collection_finish(session: pytest.Session) -> None:
+@pytest.hookimpl(wrapper=True)
+def pytest_collection(session: pytest.Session) -> Generator[None, object, object]:
+    with heap.collecting():
+        collected = yield
     if len(session.items) > heap.MANY_TESTS:
         heap.settle()
+    return collected
 
 
 def _arrange(lanes: Mapping[Path, str]) -> Mapping[Path, tuple[int, float]]:
@@ -240,7 +249,7 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
     if not lacking:
         return
     reason = f"lane {lane} needs {', '.join(lacking)}"
-    if _REQUIRED and lane != "engine":
+    if _REQUIRED and lane not in _SPARED:
         pytest.fail(reason, pytrace=False)
     pytest.skip(reason)
 

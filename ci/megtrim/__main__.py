@@ -1,5 +1,6 @@
 """``python -m megtrim`` is ``megtrim``: both begin here, so that Ctrl-C is quiet from the start."""
 
+import atexit
 import gc
 import os
 import signal
@@ -15,6 +16,8 @@ _ALLOCATIONS = 50_000
 
 def run() -> None:
     gc.set_threshold(_ALLOCATIONS)
+    # Otherwise Python looks twice for garbage in all that is loaded, only to end.
+    atexit.register(gc.freeze)
     try:
         _hear_interrupts()
         from megtrim.core.cli.main import run as run_command_line

@@ -2,6 +2,7 @@
 
 import json
 import random
+import re
 import textwrap
 import zipfile
 from pathlib import Path
@@ -31,7 +32,8 @@ def done(act: Act, tmp_path_factory: pytest.TempPathFactory) -> Run:
     """One run of the jobs of all tests, which have no more to do with each other."""
     root = tmp_path_factory.mktemp("driver")
     jobs = make_failing_jobs() | make_artifact_jobs() | make_checkout_jobs(root)
-    return run(act, root, jobs | make_cache_jobs() | {"careless": {"steps": [CARELESS]}})
+    jobs |= make_cache_jobs() | make_hash_jobs()
+    return run(act, root, jobs | {"careless": {"steps": [CARELESS]}})
 
 
 def run(act: Act, root: Path, jobs: Jobs) -> Run:
@@ -92,7 +94,8 @@ def make_failing_jobs() -> Jobs:
 
 
 def test_what_a_job_left_is_reported(done: Run) -> None:
-    ended = dict.fromkeys(("careless", "down", "kit", "one", "second", "two", "up"), "success")
+    passed = ("careless", "down", "hashed", "kit", "one", "second", "two", "up")
+    ended = dict.fromkeys(passed, "success")
     assert done.rc == 1
     assert done.conclusions == {**ended, "first": "failure"}
     reported = done.jobs["first"]
@@ -266,6 +269,26 @@ def test_a_cache_is_found_by_the_beginning_of_its_key(done: Run) -> None:
         "cache-matched-key": "k-1",
         "cache-primary-key": "k-2",
     }
+
+
+def make_hash_jobs() -> Jobs:
+    write = """\
+        import pathlib
+        pathlib.Path("store").mkdir(exist_ok=True)
+        pathlib.Path("store/n").write_text("{}")
+        """
+    hashed = {"name": "Hash", "run": "echo '${{ hashFiles('store/**') }}'"}
+    absent = {"name": "Hash", "run": "echo 'none ${{ hashFiles('absent') }}'"}
+    file = {"name": "Hash", "run": "echo '${{ hashFiles('absent', 'store/n') }}'"}
+    steps = [python(write.format(1)), hashed, file, python(write.format(2)), hashed, absent]
+    return {"hashed": {"steps": steps}}
+
+
+def test_files_are_hashed_without_node(done: Run) -> None:
+    folder, file, changed, absent = done.jobs["hashed"].lines
+    assert re.fullmatch("[0-9a-f]{64}", folder)
+    assert file == folder != changed
+    assert absent.strip() == "none"
 
 
 def test_jobs_of_a_calling_matrix_are_kept_apart() -> None:

@@ -1,5 +1,6 @@
 """Attempts on programs of which functions are cut, with a real compiler."""
 
+import os
 import re
 import shutil
 from collections.abc import Callable
@@ -7,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from megtrim.core.chain.graph import REDUCED
 from megtrim.core.keep.keepset_files import parse_keep_set
 from megtrim.libs.util.errors import InputError
 from megtrim.libs.util.process import CompletedCommand
@@ -22,9 +24,8 @@ CONFIG = {
 }
 LINE = re.compile(r'( "blocks _Z3sumPKc )([0-9a-f]{16})((?: \d+)+)(": .*\n)')
 Edit = Callable[[re.Match[str]], str]
-needs_compiler = pytest.mark.skipif(
-    not all(map(shutil.which, ("clang++-22", "ld.lld-22"))), reason="needs clang 22 and lld 22"
-)
+needs_compiler = pytest.mark.blocks
+"""The lane of Debian's clang 22."""
 
 
 def make(folder: Path) -> Project:
@@ -55,7 +56,6 @@ def edit_list(project: Project, edit: Edit) -> CompletedCommand:
         listed.write_text(before, encoding="utf-8")
 
 
-@pytest.mark.clang
 @needs_compiler
 def test_a_keep_set_is_committed_as_it_is(trimmed: Project) -> None:
     ended = edit_list(trimmed, lambda found: found[0])
@@ -64,7 +64,6 @@ def test_a_keep_set_is_committed_as_it_is(trimmed: Project) -> None:
     assert "other blocks than" not in ended.stdout
 
 
-@pytest.mark.clang
 @needs_compiler
 def test_a_keep_set_loses_blocks_that_ran(trimmed: Project) -> None:
     ended = edit_list(trimmed, lambda found: f"{found[1]}{found[2]} 0{found[4]}")
@@ -72,7 +71,6 @@ def test_a_keep_set_loses_blocks_that_ran(trimmed: Project) -> None:
     assert "a part of the function sum(char const*) is not kept" in ended.stdout
 
 
-@pytest.mark.clang
 @needs_compiler
 def test_a_digest_is_of_another_function(trimmed: Project) -> None:
     ended = edit_list(trimmed, lambda found: f"{found[1]}{'0' * 16} 0{found[4]}")
@@ -80,7 +78,6 @@ def test_a_digest_is_of_another_function(trimmed: Project) -> None:
     assert "1 function with other blocks than the keep set names" in ended.stdout
 
 
-@pytest.mark.clang
 @needs_compiler
 def test_the_lines_of_blocks_are_removed(trimmed: Project) -> None:
     ended = edit_list(trimmed, lambda _: "")
@@ -88,7 +85,6 @@ def test_the_lines_of_blocks_are_removed(trimmed: Project) -> None:
     assert "verdict: pass" in ended.stdout
 
 
-@pytest.mark.clang
 @needs_compiler
 def test_a_function_is_edited_and_not_traced_again(trimmed: Project) -> None:
     source = trimmed.folder / "source" / "parts.cc"
@@ -102,7 +98,55 @@ def test_a_function_is_edited_and_not_traced_again(trimmed: Project) -> None:
     assert "its functions were recorded on another link" in ended.stdout
 
 
-@pytest.mark.clang
+LIMIT = "limit.h"
+
+
+@pytest.fixture(scope="module")
+def beside(tmp_path_factory: pytest.TempPathFactory) -> Project:
+    """A source that includes a header from outside of it, which is what its build reads."""
+    project = make(tmp_path_factory.mktemp("beside"))
+    source = project.folder / "source"
+    parts = source / "parts.cc"
+    text = parts.read_text(encoding="utf-8")
+    parts.write_text(
+        f"#include <{LIMIT}>\n{text.replace('value > 50', 'value > LIMIT')}", encoding="utf-8"
+    )
+    folder = project.folder / "installed"
+    folder.mkdir()
+    (folder / LIMIT).write_text("#define LIMIT 50\n", encoding="utf-8")
+    with (source / "CMakeLists.txt").open("a", encoding="utf-8") as lists:
+        lists.write(f"target_include_directories(parts PRIVATE {folder})\n")
+    project.expect("trim", "--accept")
+    return project
+
+
+def change_header(project: Project, text: str, *, keep_times: bool) -> CompletedCommand:
+    """Change it after the functions were recorded, and let them be cut only then."""
+    header = project.folder / "installed" / LIMIT
+    times = header.stat()
+    header.write_text(text, encoding="utf-8")
+    if keep_times:
+        os.utime(header, ns=(times.st_atime_ns, times.st_mtime_ns))
+    shutil.rmtree(project.done()[REDUCED])
+    shutil.rmtree(next(project.out.glob("work/*/links/units")))
+    return project.run("trim", "--committed")
+
+
+@needs_compiler
+@pytest.mark.parametrize("keep_times", [True, False])
+def test_a_header_changes_outside_of_the_source(beside: Project, keep_times: bool) -> None:
+    ended = change_header(beside, "#define LIMIT 30\n", keep_times=keep_times)
+    assert ended.rc == 0, ended.stderr
+    assert "2 functions of build/CMakeFiles/parts.dir/parts.cc.o stay whole" in ended.stdout
+
+
+@needs_compiler
+def test_a_header_is_written_anew_as_it_was(beside: Project) -> None:
+    ended = change_header(beside, "#define LIMIT 50\n", keep_times=False)
+    assert ended.rc == 0, ended.stderr
+    assert "stay whole" not in ended.stdout
+
+
 @needs_compiler
 def test_a_run_needs_a_part_that_is_not_there(trimmed: Project) -> None:
     ended = trimmed.expect("probe", "sums", "--input", "a=large.txt", "--", "{input:a}")

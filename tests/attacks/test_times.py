@@ -60,6 +60,11 @@ def mark_samples(result: dict[str, Any]) -> None:
         sample["marks"] = ["busy machine"]
 
 
+def tell_whole_runs(result: dict[str, Any]) -> None:
+    for sample in result["samples"]:
+        sample.update(iterations_ms=[], runs_ms=[1.0])
+
+
 def flip_bits(night: Night) -> None:
     for file in (night.folder / "evidence/files").iterdir():
         flip(file)
@@ -74,6 +79,7 @@ LAST_WEEK = (date.today() - timedelta(days=7)).isoformat()
 ATTEMPTS: dict[str, Callable[[Night], None]] = {
     "the_slow_rounds_are_dropped": lambda night: night.change_samples(drop_slow_rounds),
     "every_slow_sample_is_marked": lambda night: night.change_samples(mark_samples),
+    "whole_runs_stand_in_for_iterations": lambda night: night.change_samples(tell_whole_runs),
     "a_bit_of_the_samples_flips": flip_bits,
     "the_baselines_samples_stand_in": lambda night: night.put_record(night.record(0)),
     # Bound to another program, as those of an earlier night are.

@@ -21,7 +21,7 @@ from megtrim.core.cli.size.why import TrimResults, explain_left_out, open_trim
 from megtrim.core.functions.linker_script import not_kept
 from megtrim.core.proof.trap_diagnosis import SymbolizingLink, named_program
 from support.crates import Crate, copy_part
-from support.megtrim_cli import run_megtrim
+from support.megtrim_cli import read_verdict, run_megtrim
 
 ZLIB_NG = Crate(
     name="libz-sys",
@@ -210,6 +210,36 @@ def test_each_use_of_what_was_left_out_ends_in_a_named_trap(project: Path) -> No
     _, pack = trim(project, "deferred")
     with_rest = {use: run_use(use, plain, pack.with_name("uses")) for use in ended}
     assert with_rest == dict.fromkeys(ended, "equal")
+
+
+@pytest.mark.chain
+def test_whole_runs_of_a_program_are_timed(project: Path) -> None:
+    """As they are proven: with a companion file, standard input, files and an exit status."""
+    perf = {"trimming": True, "other_load": "any", "threshold": "50%", "inconclusive": "warn"}
+    trim(project, "deferred", perf=perf)
+    words = ("--rounds", "12", "--scenario", "file", "--scenario", "wrong")
+    asked = ("perf", "run", *words, "--experiment", "baseline", "--experiment", "trimming")
+    ended = run_megtrim(*asked, cwd=project)
+    # A machine that is shared may leave an answer open, or call one slower.
+    assert ended.rc in (0, 1), ended.stdout + ended.stderr
+    page = Path(ended.stdout.rpartition("report: ")[2].splitlines()[0])
+    expect_words(ended.stdout + ended.stderr, page.parent)
+    again = run_megtrim(*asked, "--json", cwd=project)
+    assert "everything is up to date" in again.stderr
+
+    performance = read_verdict(again)["performance"]
+    rows = [*performance["rows"], *performance["trimming"]]
+    assert [row["scenario"] for row in rows] == ["file@any", "wrong@any"] * 2
+    assert {row["status"] for row in rows} <= {"measured", "inconclusive", "regressed"}, rows
+    assert all(row["whole"] for row in rows)
+    alone = [each for row in performance["rows"] for each in row["times"]]
+    both = [each["time"] for row in performance["trimming"] for each in row["variants"]]
+    assert len(both) == 4
+    for time in (*alone, *both):
+        assert time["stage"] == "whole-run"
+        assert time["median_ms"] > 0
+        assert time["processes"] >= 12
+    assert "whole run (ms)" in ended.stdout
 
 
 @pytest.mark.clang

@@ -481,7 +481,8 @@ def test_plain_and_reduced_of_a_merge_base_are_built_from_what_is_committed(
     project.out = shared_out
     project.env = {"GITHUB_OUTPUT": str(tmp_path / "outputs")}
     budgets = [{"artifact": "load_and_run", "max": "1 KiB"}]
-    project.change(toolchain={"kind": "host"}, budgets=budgets)
+    project.change(toolchain={"kind": "host"}, budgets=budgets, baseline="sizes.json")
+    (project.folder / "sizes.json").write_text('{"version": 1}', encoding="utf-8")
     if quick:
         project.change(models=project.read()["models"][:1])
         _keep_set(project).remove()

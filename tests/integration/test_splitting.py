@@ -26,6 +26,21 @@ def test_zigs_clang_splits_for_arm64_as_it_should() -> None:
     assert outcome.stdout.count(f"{CASES} of {CASES} cases as whole") == CUTS
 
 
+@pytest.mark.blocks
+@pytest.mark.parametrize(
+    ("target", "run"),
+    [
+        ("x86_64-linux-gnu", ""),
+        ("aarch64-linux-gnu", "qemu-aarch64 -L /usr/aarch64-linux-gnu"),
+    ],
+)
+def test_clang_22_splits_as_it_should(target: str, run: str) -> None:
+    options = ("--run", run) if run else ()
+    outcome = try_compiler(f"clang++-22 --target={target}", *options)
+    assert outcome.rc == 0, outcome.stdout + outcome.stderr
+    assert outcome.stdout.count(f"{CASES} of {CASES} cases as whole") == CUTS
+
+
 @pytest.mark.clang
 @pytest.mark.parametrize("target", ["x86_64-linux-gnu", "aarch64-linux-gnu"])
 def test_clang_14_is_refused(target: str) -> None:

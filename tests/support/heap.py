@@ -8,13 +8,30 @@ import ctypes
 import gc
 import mmap
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 MANY_TESTS = 1000
+ALLOCATIONS = 50_000
+"""Between two searches for garbage."""
 HUGE_BYTES = 2 * 1024 * 1024
 _MAPS = Path("/proc/self/maps")
 _COLLAPSE = 25
 """MADV_COLLAPSE, since Linux 6.1; an older one refuses it, and all stays as it is."""
+
+
+@contextmanager
+def collecting() -> Iterator[None]:
+    """Look for no garbage in this block: next to nothing of what is made there is any.
+
+    From then on, look for it as rarely as megtrim itself does.
+    """
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.set_threshold(ALLOCATIONS)
+        gc.enable()
 
 
 def settle() -> None:

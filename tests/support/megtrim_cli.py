@@ -14,7 +14,8 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cache, partial
+from multiprocessing import forkserver
 from pathlib import Path
 from typing import IO, Any, NoReturn
 from unittest.mock import patch
@@ -147,8 +148,8 @@ def read_verdict(ended: CompletedCommand) -> dict[str, Any]:
 
 _ROOMS = ("core.cli", *(verb.place.rpartition(".")[0] for verb in PARTS.verbs))
 """Packages of verbs: the core's, and those that parts hand in."""
-_CONTEXT = multiprocessing.get_context("forkserver")
-_CONTEXT.set_forkserver_preload(
+CONTEXT = multiprocessing.get_context("forkserver")
+CONTEXT.set_forkserver_preload(
     [
         # megtrim itself loads these where it uses them.
         "jinja2",
@@ -168,6 +169,17 @@ _CONTEXT.set_forkserver_preload(
 )
 
 
+@cache
+def start_server() -> None:
+    """Start what megtrim is forked from, for all tests of this process.
+
+    It finds modules by its own search path alone, and says nothing of one that it does not find.
+    """
+    path = os.pathsep.join(filter(None, (str(ROOT / "tests"), os.environ.get("PYTHONPATH"))))
+    with patch.dict(os.environ, PYTHONPATH=path):
+        forkserver.ensure_running()
+
+
 def run_megtrim(
     *words: str,
     cwd: Path | None = None,
@@ -181,7 +193,8 @@ def run_megtrim(
     with tempfile.TemporaryDirectory() as folder:
         streams = (Path(folder, "stdout"), Path(folder, "stderr"))
         given = ({**os.environ, **(env or {})}, cwd or Path.cwd(), streams, words, timeouts)
-        process = _CONTEXT.Process(target=_be_megtrim, args=given)
+        start_server()
+        process = CONTEXT.Process(target=_be_megtrim, args=given)
         process.start()
         process.join(timeout_s)
         timed_out = process.exitcode is None

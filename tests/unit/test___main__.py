@@ -13,6 +13,7 @@ import pytest
 
 from megtrim.__main__ import run
 from megtrim.core.cli import main as entry
+from megtrim.libs.util.process import Command, ProcessRunner
 from support.clock import alive, until, written_pid
 
 
@@ -116,6 +117,21 @@ def test_ctrl_c_is_quiet_also_while_modules_load(
 
     assert caught.value.code == 130
     assert capsys.readouterr() == ("", "megtrim: interrupted\n")
+
+
+def test_the_end_looks_for_no_garbage() -> None:
+    """It takes a fifth of a short verb's time."""
+    code = (
+        "import atexit, gc\n"
+        "atexit.register(lambda: print('looked at', len(gc.get_objects())))\n"
+        "from megtrim.__main__ import run\n"
+        "run()\n"
+    )
+    argv = (sys.executable, "-c", code, "--version")
+
+    ended = ProcessRunner(os.environ).run(Command(argv=argv, timeout_s=60))
+
+    assert ended.stdout.endswith("looked at 0\n")
 
 
 def test_the_command_begins_where_ctrl_c_is_caught() -> None:

@@ -328,6 +328,10 @@ class LinkSpec(Value):
     """Functions whose sections get other names in copies of the objects."""
     blocks: tuple[tuple[str, tuple[int, ...]], ...] = ()
     """Functions that are compiled once more, cut in two, and the blocks of each that stay."""
+    objects: tuple[str, ...] = ()
+    """Digests of those whose blocks were recorded: functions of no other one are cut."""
+    holders: tuple[str, ...] = ()
+    """Names of the objects from which the program has them: several may have a copy."""
     near: tuple[str, ...] = ()
     """What only the linked file itself has by these names, where functions are deferred."""
     layout: str = ""
@@ -338,6 +342,8 @@ class LinkSpec(Value):
     """Its number is its index in ``emptied``."""
     strip: bool = True
     map: bool = False
+    digests: bool = False
+    """Of the objects that it links, next to the linked file."""
 
 
 class BuildRecord(Value):

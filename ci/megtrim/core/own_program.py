@@ -87,5 +87,5 @@ def find_dialect(flags: ProgramFlags | None) -> Dialect:
     """Raises InputError for an engine that has no such program."""
     if flags is None:
         msg = "this engine has no program of its own that runs models"
-        raise InputError(msg, hint="remove the keys that need one, such as perf")
+        raise InputError(msg, hint="leave out what changes its flags, such as --neighbours")
     return flags.dialect

@@ -18,6 +18,7 @@ from megtrim.core.build_spec import (
 )
 from megtrim.core.config.load import LoadedConfig
 from megtrim.core.config.model import EngineConfig
+from megtrim.core.functions.refusals import RefusalRule
 from megtrim.core.keep.algo_cache import CacheFormat
 from megtrim.core.keep.marks import RegionMarks
 from megtrim.core.keep.operators import OperatorCode, OperatorNeeds
@@ -93,6 +94,8 @@ class Project(Protocol):
     checkout: Checkout
     kept: tuple[str, ...] = ()
     """Patterns of functions that always stay, as in ``trim.keep``."""
+    refusals: tuple[RefusalRule, ...] = ()
+    """Functions by which it refuses a model or an input, as in ``trim.refusals``."""
     kernels: tuple[str, ...] = ()
     """Folders of its tree that are always compiled for speed, even if the rest is for size."""
     switches: tuple[Switch, ...] = ()

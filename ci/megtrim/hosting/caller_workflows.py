@@ -11,9 +11,9 @@ from megtrim.core.cli.session.callers import CallerPlan, CallerRequest
 from megtrim.core.cli.session.starter import find_missing
 from megtrim.core.cli.session.templates import name_keep_set
 from megtrim.core.config.config_id import choose, split
+from megtrim.core.config.kinds import BLOCKS
 from megtrim.core.config.load import LoadedConfig, list_toolchains, load_config
 from megtrim.core.config.model import Config
-from megtrim.core.config.toolchain import ToolchainConfig
 from megtrim.hosting.caller_texts import (
     CALLED,
     GITLAB,
@@ -37,12 +37,15 @@ from megtrim.libs.util.input_files import read_text
 from megtrim.libs.util.process import ProcessRunner
 from megtrim.places.compile.images.docker import is_fixed
 from megtrim.places.compile.sources.git import choose_version, find_default_branch, list_versions
+from megtrim.places.compile.toolchains import splitting
 
 _SERVER = "https://github.com"
 _NAME_KIT = "--kit OWNER/REPO, or its URL; the newest version is pinned"
 _GITLAB_PAGE = "docs/how-to/use-any-ci.md"
 _LARGEST_WORKFLOW_BYTES = 1024 * 1024
 _CLANG = "clang-14 lld-14 llvm-14 g++-aarch64-linux-gnu"
+_NEW_CLANG = "clang-22 lld-22 llvm-22 g++-aarch64-linux-gnu"
+"""For the level blocks."""
 _PACKAGES = {
     "auto": _CLANG,
     "clang-linux-arm64": _CLANG,
@@ -118,11 +121,12 @@ def plan_gitlab(config: Path, toolchain: str, kit: Kit, top: Path) -> CallerPlan
         if names := list_toolchains(config):
             msg = f"--gitlab: {config} has several toolchains, expected one"
             raise InputError(msg, hint=f"choose one: --config {choose(str(config), names[0])}")
-        wanted = load_config(config).config.toolchain
+        loaded = load_config(config).config
+        wanted = loaded.toolchain
         if wanted.image or wanted.kind == "ndk":
             msg = f"--gitlab: found toolchain.{'image' if wanted.image else 'kind: ndk'}"
             raise InputError(msg, hint=f"the job needs an image that has it: {_GITLAB_PAGE}")
-        packages = _list_packages(wanted)
+        packages = _list_packages(loaded)
     text = gitlab_pipeline(kit, _name_config(config, top), packages)
     hint = f"add the job to it by hand, as {_GITLAB_PAGE} shows it"
     new = find_missing({top / GITLAB: text}, hint=hint)
@@ -144,8 +148,8 @@ def make_callers(config: Path, toolchain: str, kit: Kit, branch: str, top: Path)
         names = list_toolchains(config)
         loaded = {name: load_config(Path(choose(str(config), name))) for name in names}
         one = next(iter(loaded.values())) if loaded else load_config(config)
-        legs = {name: _provide(leg.config.toolchain) for name, leg in loaded.items()}
-        own = Provision() if legs else _provide(one.config.toolchain)
+        legs = {name: _provide(leg.config) for name, leg in loaded.items()}
+        own = Provision() if legs else _provide(one.config)
         keep_set = one.resolve(one.config.keep_set)
         nights = tuple(
             name for name, leg in (loaded or {"": one}).items() if _has_runner(leg.config)
@@ -173,9 +177,12 @@ def _has_runner(config: Config) -> bool:
     return any(each.runner and each.class_ not in config.hosted_classes for each in config.devices)
 
 
-def _provide(wanted: ToolchainConfig) -> Provision:
+def _provide(config: Config) -> Provision:
+    wanted = config.toolchain
+    if _needs_new_clang(config) and not wanted.image:
+        return Provision(recipe=_RECIPES[splitting.KIND])
     if not wanted.image and wanted.kind != "ndk":
-        return Provision(packages=_list_packages(wanted))
+        return Provision(packages=_list_packages(config))
     if is_fixed(wanted.image or ""):
         return Provision()
     if wanted.kind in _RECIPES:
@@ -184,7 +191,15 @@ def _provide(wanted: ToolchainConfig) -> Provision:
     raise InputError(msg, hint="CI accepts no tags, because a tag may name another image tomorrow")
 
 
-def _list_packages(wanted: ToolchainConfig) -> str:
+def _needs_new_clang(config: Config) -> bool:
+    """Ubuntu 24.04 does not have it."""
+    return config.trim.level == BLOCKS and config.toolchain.kind in ("auto", splitting.KIND)
+
+
+def _list_packages(config: Config) -> str:
+    if _needs_new_clang(config):
+        return _NEW_CLANG
+    wanted = config.toolchain
     return "" if wanted.prefer else _PACKAGES.get(wanted.kind, "")
 
 

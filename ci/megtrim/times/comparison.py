@@ -46,10 +46,12 @@ _MARKED: Mapping[Mark, str] = {
 }
 
 
-def match_pairs(samples: Iterable[Sample], first: str, second: str) -> list[Pair]:
+def match_pairs(
+    samples: Iterable[Sample], first: str, second: str, *, stage: TimeStage = TimeStage.INFERENCE
+) -> list[Pair]:
     times: dict[tuple[int, str], float] = {}
     for sample in samples:
-        time_ms = sample.time_ms(TimeStage.INFERENCE)
+        time_ms = sample.time_ms(stage)
         if not sample.counts or time_ms is None:
             continue
         key = (sample.round_number, sample.contestant)
@@ -71,6 +73,7 @@ def compare(
     *,
     level: float,
     against: Reference = Reference.BASELINE,
+    stage: TimeStage = TimeStage.INFERENCE,
 ) -> RatioResult:
     """``level``: two-sided, of the interval, and of each one-sided answer of `exceeds`: yes is more
     than threshold and floor, no is surely less than :data:`MARGIN` thresholds.
@@ -98,7 +101,7 @@ def compare(
     found = excludes_one and typical_ms * abs(center - 1) >= criterion.floor_ms
     return RatioResult(
         against=against,
-        stage=TimeStage.INFERENCE,
+        stage=stage,
         ratio=center,
         lower=lower,
         upper=upper if math.isfinite(upper) else None,
@@ -121,13 +124,15 @@ def compare_at_looks(
     plan: SamplingPlan,
     *,
     against: Reference = Reference.BASELINE,
+    stage: TimeStage = TimeStage.INFERENCE,
 ) -> RatioResult | None:
     """Return that of the first clear look, or of the last; None: too few pairs for the first."""
     result = None
     for look, wanted in enumerate(plan.looks):
         if wanted > len(pairs):
             break
-        result = compare(pairs[:wanted], criterion, level=plan.level(look), against=against)
+        level = plan.level(look)
+        result = compare(pairs[:wanted], criterion, level=level, against=against, stage=stage)
         if result.exceeds is not Answer.INCONCLUSIVE:
             break
     return result
@@ -202,7 +207,8 @@ def summarize_stages(result: ContestResult, contestant: str) -> tuple[StageTime,
     mine = [each for each in result.samples if each.contestant == contestant and each.counts]
     found = []
     for stage in TimeStage:
-        times_ms = [time_ms for each in mine if (time_ms := each.time_ms(stage)) is not None]
+        timed = [each for each in mine if each.time_ms(stage) is not None]
+        times_ms = [time_ms for each in timed if (time_ms := each.time_ms(stage)) is not None]
         if not times_ms:
             continue
         median_ms = statistics.median(times_ms)
@@ -217,7 +223,7 @@ def summarize_stages(result: ContestResult, contestant: str) -> tuple[StageTime,
             median_ms=median_ms,
             lower_ms=lower_ms,
             upper_ms=upper_ms,
-            processes=len(times_ms),
+            processes=sum(each.processes for each in timed),
             spread=spread / median_ms,
             by_run_length=result.by_run_length,
         )
@@ -228,21 +234,23 @@ def summarize_stages(result: ContestResult, contestant: str) -> tuple[StageTime,
 def compare_sides(
     contest: Contest, result: ContestResult, against: Reference, *, adjusted_p: float
 ) -> RatioResult | None:
-    """Of the rival's iterations to the reference's; None without any pair."""
-    pairs = _pairs_of(contest, result)
+    """Of the rival's iterations or whole runs to the reference's; None without any pair."""
+    pairs = match_sides(contest, result.samples)
     if not pairs:
         return None
     plan = plan_looks(contest.budget)
-    seen = compare_at_looks(pairs, contest.criterion, plan, against=against)
+    stage = contest.stage
+    seen = compare_at_looks(pairs, contest.criterion, plan, against=against, stage=stage)
     if seen is None:
-        seen = compare(pairs, contest.criterion, level=plan.level(0), against=against)
+        level = plan.level(0)
+        seen = compare(pairs, contest.criterion, level=level, against=against, stage=stage)
         seen = replace(seen, exceeds=Answer.INCONCLUSIVE)
     found = seen.different is Answer.YES and adjusted_p <= _FALSE_SHARE
     return replace(seen, different=judge_difference(seen.exceeds, found=found))
 
 
 def find_p_value(contest: Contest, result: ContestResult) -> float:
-    pairs = _pairs_of(contest, result)
+    pairs = match_sides(contest, result.samples)
     return sequential_p_value(pairs, plan_looks(contest.budget)) if pairs else 1.0
 
 
@@ -252,12 +260,16 @@ def count_left_out(samples: Iterable[Sample]) -> tuple[SamplesLeftOut, ...]:
 
 
 def describe_left_out(samples: Sequence[Sample]) -> str:
-    counts = Counter(mark for sample in samples for mark in sample.marks)
-    of = f"of {count(len(samples), 'process', 'processes')}"
+    counts: Counter[Mark] = Counter()
+    for sample in samples:
+        counts.update(dict.fromkeys(sample.marks, sample.processes))
+    of = f"of {count(sum(each.processes for each in samples), 'process', 'processes')}"
     return ", ".join(f"{_MARKED[mark]} in {counts[mark]} {of}" for mark in Mark if counts[mark])
 
 
-def _pairs_of(contest: Contest, result: ContestResult) -> Sequence[Pair]:
+def match_sides(contest: Contest, samples: Iterable[Sample]) -> Sequence[Pair]:
+    """Return none where the reference is alone."""
     if contest.rival is None:
         return ()
-    return match_pairs(result.samples, contest.reference.name, contest.rival.name)
+    first = contest.reference.name
+    return match_pairs(samples, first, contest.rival.name, stage=contest.stage)

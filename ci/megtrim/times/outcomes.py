@@ -12,7 +12,7 @@ from megtrim.core.chain.session import Session
 from megtrim.core.checks.check import DeviceIdentity
 from megtrim.core.checks.invocation import Invocation
 from megtrim.core.config.device import EMULATED
-from megtrim.core.timing.spec import Criterion, PerformanceStatus, TimeStage
+from megtrim.core.timing.spec import Criterion, PerformanceStatus
 from megtrim.core.timing.times import RatioResult, Reference, StageTime
 from megtrim.core.trim.builds import applications
 from megtrim.core.trim.results import BuildResult, ReduceResult
@@ -64,6 +64,8 @@ class ContestOutcome(Value):
     cpu_class: str
     subject: str
     artifact: str
+    whole: bool = False
+    """Of a command."""
     result: PerfResult | None
     failure: MegtrimError | None = None
     sizes: Mapping[str, int] = field(default_factory=dict)
@@ -145,6 +147,7 @@ def read_outcome(
         experiment=outcome.subject,
         device=outcome.device,
         emulated=outcome.result.emulated if outcome.result else False,
+        whole=outcome.whole,
         left_out=count_left_out(measured.samples) if measured else (),
         conditions=measured.conditions if measured else (),
         time_s=measured.time_s if measured else 0.0,
@@ -211,6 +214,7 @@ def _trimming_rows(
             artifact=mine[0].artifact,
             device=next((each.device for each in mine if each.result), ""),
             emulated=any(result.emulated for result in results),
+            whole=mine[0].whole,
             status=worst.status,
             reason=worst.reason,
             variants=tuple(_variants(mine, read)),
@@ -237,7 +241,7 @@ def _variants(
             yield VariantTime(
                 variant=variant,
                 size_bytes=sizes[variant],
-                time=next((each for each in times if each.stage is TimeStage.INFERENCE), None),
+                time=next((each for each in times if each.stage.decides), None),
                 ratio=next(iter(ratios), None),
             )
 
@@ -297,6 +301,7 @@ def _find_outcome(task: Task, session: Session) -> ContestOutcome:
         cpu_class=scenario.cpu_class.name,
         subject=subject,
         artifact=artifact,
+        whole=scenario.settings.is_command,
         result=None if done is None else done.result_as(PerfResult),
         failure=failed.get(cause),
         sizes=list_program_sizes(artifact, session),

@@ -22,7 +22,9 @@ from megtrim.core.chain.graph import (
 from megtrim.core.chain.stage_result import StageResult
 from megtrim.core.checks.check import DeviceIdentity
 from megtrim.core.config.model import Config
+from megtrim.core.config.performance import PerfConfig
 from megtrim.core.config.scenarios import Scenario, all_scenarios
+from megtrim.core.timing.catalogue import BASELINE
 from megtrim.core.timing.spec import PerformanceStatus
 from megtrim.libs.util.errors import EXIT_PASS, ProductFailure
 from megtrim.times.experiments.contest import Contest, ContestResult
@@ -86,20 +88,26 @@ def list_trimmed(config: Config) -> tuple[tuple[str, str], ...]:
     return (*regions, (str(Variant.REDUCED), REDUCED))
 
 
-def make_experiment_task(scenario: Scenario, experiment: str) -> Task:
-    return _contest(scenario, experiment, (PLAIN,))
-
-
 def _measure(config: Config, *, since_base: bool) -> Iterator[Task]:
     for each in select_measured(config):
-        for name in config.perf.names:
-            yield make_experiment_task(each, name)
+        search = (cache_task(each, config),) if each.searches else ()
+        # A command runs as it is, so with the cache that it names.
+        found = search if each.settings.is_command else ()
+        for name in _list_experiments(each, config.perf):
+            yield _contest(each, name, (PLAIN, *found))
             if since_base:
-                yield _contest(each, f"{SINCE_PREFIX}{name}", (PLAIN, BASE))
+                yield _contest(each, f"{SINCE_PREFIX}{name}", (PLAIN, *found, BASE))
         if config.perf.trimming:
-            search = (cache_task(each, config),) if each.searches else ()
             for variant, build in list_trimmed(config):
                 yield _contest(each, f"{TRIMMING_PREFIX}{variant}", (PLAIN, *search, build))
+
+
+def _list_experiments(scenario: Scenario, perf: PerfConfig) -> Iterator[str]:
+    """Yield, of a command, the baseline and what a person named, which is skipped with a reason."""
+    named = perf.experiments is not None or bool(perf.recipes)
+    for name in perf.names:
+        if named or name == BASELINE or not scenario.settings.is_command:
+            yield name
 
 
 def _contest(scenario: Scenario, subject: str, needs: tuple[str, ...]) -> Task:

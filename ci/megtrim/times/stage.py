@@ -76,8 +76,9 @@ def _name_inputs(
     if variant := trimmed_variant(task):
         build = dict(list_trimmed(session.config))[variant]
         named |= applications.digests(scenario, session, build, variant)
-        if cache := cache_of(scenario, session):
-            named["algorithm cache"] = sha256_file(cache)
+    own = bool(variant) or scenario.settings.is_command
+    if own and (cache := cache_of(scenario, session)):
+        named["algorithm cache"] = sha256_file(cache)
     named["contest"] = contest if isinstance(contest, str) else dump(contest)
     return named | {"method": str(METHOD)}
 
@@ -158,6 +159,7 @@ def describe_contest(
             unheld=unheld,
             reason=clean_line(reason),
             artifact=artifact,
+            whole=scenario.settings.is_command,
             cpu_features=list_needed_features(task),
             reference=reference,
             rival=Variant(variant or Variant.PLAIN),

@@ -102,9 +102,9 @@ class Act:
             *options,
         )
         log = scratch / "act.jsonl"
-        processes = ProcessRunner(
-            {**_clean(os.environ), **self.home, "XDG_CONFIG_HOME": str(scratch / "config")}
-        )
+        outer = {**_clean(os.environ), **self.home, "XDG_CONFIG_HOME": str(scratch / "config")}
+        outer["PATH"] = os.pathsep.join((str(STAND_INS / "node"), outer["PATH"]))
+        processes = ProcessRunner(outer)
         done = processes.run(
             Command(
                 argv=argv,

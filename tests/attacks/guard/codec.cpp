@@ -26,6 +26,50 @@ codec* codec_open(void) {
 }
 void codec_close(codec* of) { free(of); }
 int codec_version(void) { return 12; }
+/* How it refuses. */
+OWN __attribute__((noreturn)) void gives_up(void) { abort(); }
+OWN __attribute__((noreturn)) void gives_up_with(int code, const char* said) {
+    if (code != 7 || *said) abort();
+    for (;;) {}
+}
+OWN __attribute__((noreturn)) void gives_up_like_printf(codec* of, const char* format, ...) {
+    (void)of;
+    if (*format) abort();
+    for (;;) {}
+}
+}
+namespace engine {
+OWN __attribute__((noreturn)) void check_failed(const char* file, int line, const char* said) {
+    if (line && *file && said) abort();
+    for (;;) {}
+}
+}  // namespace engine
+namespace std {
+void __throw_length_error(const char*) __attribute__((noreturn));
+}
+extern "C" {
+static APART __attribute__((noreturn)) void gives_up_alone(int code, const char* said) {
+    volatile int number = code;
+    if (number && *said) abort();
+    for (;;) {}
+}
+int codec_refuses(codec* of, int how, const char* said) {
+    pthread_mutex_lock(&all);
+    of->number = how;
+    switch (how) {
+        case 1: gives_up();
+        case 2: gives_up_with(7, said);
+        case 3:
+            gives_up_like_printf(of, "%s: %d %d %d %d %d %d %d %d %d %.2f", said, 1, 2, 3, 4, 5, 6, 7, 8, 9, 1.25);
+        case 4: engine::check_failed("codec.cpp", 12, said);
+        case 5: gives_up_alone(how, said);
+        case 6: std::__throw_length_error(said);
+        case 7: *(volatile int*)8 = how; break;
+        case 8: abort();
+    }
+    pthread_mutex_unlock(&all);
+    return how;
+}
 int codec_works(codec* of, int number) {
     pthread_mutex_lock(&all);
     of->number = number;

@@ -34,6 +34,7 @@ typedef int (*codec_call)(void* with, codec* of, int number);
     X(codec_large, int, (codec*, int)) \
     X(codec_rounds, int, (codec*, int)) \
     X(codec_joins, int, (int, codec*, codec*)) \
+    X(codec_refuses, int, (codec*, int, const char*)) \
     X(codec_made, codec*, (int))
 #define CODEC_ALL(X) CODEC_WORKS(X) CODEC_FAILS(X)
 #define CODEC_DECLARE(name, result, arguments) result name arguments;

@@ -37,6 +37,7 @@ CODEC_ALL(BY_POINTER)
 #define codec_rounds p_codec_rounds
 #define codec_joins p_codec_joins
 #define codec_made p_codec_made
+#define codec_refuses p_codec_refuses
 #endif
 typedef const char* (*names_it)(void);
 typedef int (*asks_it)(codec*, codec_call, void*, int);
@@ -332,10 +333,94 @@ static void two_libraries(codec* of) {
     expect(!strcmp(names(), "left_out_two"), "the other library's name");
     expect(codec_works(codec_open(), 41) == 42, "this library fails");
 }
+/* How the library refuses by itself. */
+static void refuses(codec* of, int how, const char* said, const char* text) {
+    int got = codec_refuses(of, how, said);
+    expect(!strcmp(megtrim_missing(), text), text);
+    failed(got, of, text);
+}
+static void gives_up(codec* of) { refuses(of, 1, "", "refused by gives_up"); }
+static void with_message(codec* of) {
+    refuses(of, 2, "the header is damaged", "refused by gives_up_with: the header is damaged");
+}
+static void with_format(codec* of) {
+    refuses(of, 3, "sizes", "refused by gives_up_like_printf: sizes: 1 2 3 4 5 6 7 8 9 1.25");
+}
+static void in_cxx(codec* of) {
+    refuses(of, 4, "size > 3", "refused by engine::check_failed: size > 3");
+}
+static void by_local(codec* of) { refuses(of, 5, "so", "refused by gives_up_alone"); }
+static void by_library(codec* of) {
+    refuses(of, 6, "vector", "refused by std::__throw_length_error: vector");
+}
+static void no_text(codec* of) {
+    const char* said = "a\033]0;b\007\nc\r\xe2\x80\xae" "d\xc2\x9b";
+    refuses(of, 2, said, "refused by gives_up_with: a?]0;b? c????d??");
+}
+static void no_end(codec* of) {
+    char* said = (char*)malloc(100001);
+    memset(said, 'x', 100000);
+    said[100000] = 0;
+    expect(codec_refuses(of, 2, said) == CODEC_ERROR, "no error");
+    expect(strlen(megtrim_missing()) == 255, "its length");
+    codec* other = codec_open();
+    expect(codec_refuses(other, 3, said) == CODEC_ERROR, "no error");
+    expect(strlen(megtrim_missing()) == 255, "its length");
+    free(said);
+}
+static void percents(codec* of) {
+    refuses(of, 2, "%s%n%s%n%1000d", "refused by gives_up_with: %s%n%s%n%1000d");
+    codec* other = codec_open();
+    refuses(other, 3, "%s%n", "refused by gives_up_like_printf: %s%n: 1 2 3 4 5 6 7 8 9 1.25");
+}
+static void null_message(codec* of) { refuses(of, 2, NULL, "refused by gives_up_with"); }
+static void crashes(codec* of) {
+    const int ends[] = {SIGSEGV, SIGABRT};
+    for (int how = 7; how <= 8; ++how) {
+        int status = 0;
+        int child = fork();
+        if (!child) {
+            codec_refuses(of, how, "");
+            _exit(0);
+        }
+        waitpid(child, &status, 0);
+        expect(WIFSIGNALED(status) && WTERMSIG(status) == ends[how - 7], "it lives");
+    }
+}
+static void* refuses_often(void* with) {
+    char said[32];
+    char text[64];
+    for (int i = 0; i < 200; ++i) {
+        snprintf(said, sizeof said, "%d of %p", i, with);
+        snprintf(text, sizeof text, "refused by gives_up_with: %s", said);
+        codec* of = codec_open();
+        expect(codec_refuses(of, 2, said) == CODEC_ERROR, "no error");
+        expect(!strcmp(megtrim_missing(), text), text);
+    }
+    return NULL;
+}
+static void hundreds_refuse(codec* of) {
+    pthread_t threads[2];
+    for (int i = 0; i < 2; ++i) pthread_create(threads + i, NULL, refuses_often, threads + i);
+    for (int i = 0; i < 2; ++i) pthread_join(threads[i], NULL);
+    expect(codec_works(of, 6) == 7, "it does not work");
+}
 static struct {
     const char* name;
     void (*run)(codec* of);
 } ways[] = {
+    {"gives_up", gives_up},
+    {"with_message", with_message},
+    {"with_format", with_format},
+    {"in_cxx", in_cxx},
+    {"by_local", by_local},
+    {"by_library", by_library},
+    {"no_text", no_text},
+    {"no_end", no_end},
+    {"percents", percents},
+    {"null_message", null_message},
+    {"crashes", crashes},
+    {"hundreds_refuse", hundreds_refuse},
     {"nothing", nothing},
     {"first", first},
     {"middle", middle},

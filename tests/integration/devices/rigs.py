@@ -3,7 +3,7 @@
 import os
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager, nullcontext, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -43,10 +43,12 @@ class Rig:
     def remote(self) -> bool:
         return self.kind not in {"local", "qemu"}
 
+    def reserve(self) -> AbstractContextManager[Lease]:
+        return nullcontext(self.lease) if self.lease else self.device.reserve()
+
     @contextmanager
     def open(self) -> Iterator[RunDirectory]:
-        kept = nullcontext(self.lease) if self.lease else self.device.reserve()
-        with kept as lease, lease.open() as directory:
+        with self.reserve() as lease, lease.open() as directory:
             directory.put(self.program, "deed")
             yield directory
 

@@ -15,11 +15,16 @@ from pathlib import Path
 import pytest
 
 from integration.devices.rigs import KINDS, Maker, Programs, Rig, build, find_processes
+from megtrim.core.timing.spec import Criterion
+from megtrim.core.trim.runs.execution import RunSpec
 from megtrim.libs.programs.exit_status import ProgramRun
 from megtrim.libs.util.errors import InfrastructureFailure, InputError, MegtrimError, ProductFailure
 from megtrim.libs.util.owned_folders import MARKER
 from megtrim.libs.util.process import ProcessRunner
 from megtrim.places.devices.device import RunDirectory
+from megtrim.times.experiments.contest import Contest, Contestant, Side
+from megtrim.times.measuring.timing_runs import Turn
+from megtrim.times.measuring.whole_runs import CommandFiles, WholeSampler
 from support.clock import until
 
 LONG_S = 60.0
@@ -161,6 +166,32 @@ def test_both_streams_are_files_where_they_are_outputs(rig: Rig) -> None:
         assert (apart.rc, apart.stdout, apart.stderr) == (0, "", "")
         assert files == (b"one\n", b"two\n")
         assert (alone.stdout, alone.stderr, directory.get("other")) == ("one\n", "", b"two\n")
+
+
+def test_whole_runs_of_a_command_are_timed(rig: Rig) -> None:
+    """Each with what it prints and its exit status; the time of its copies is not among it."""
+    words = ("sleep", "120", ",", "out", "one two\n", ",", "exit", "3")
+    spec = RunSpec(
+        program=rig.program,
+        model=None,
+        arguments=words,
+        inputs={},
+        threads=1,
+        timeout_s=LONG_S,
+        application=True,
+        status=3,
+    )
+    contest = Contest(criterion=Criterion(), reference=Contestant(name="plain"))
+    files = CommandFiles(specs={Side.REFERENCE: spec})
+    turn = Turn(round_number=0, position=0, contestant="plain", cpus=(), padding_bytes=99)
+    with rig.reserve() as lease:
+        sampler = WholeSampler(contest, files, lease)
+        sampler.check_outputs()
+        sample, _ = sampler.take(turn)
+
+    (time_ms,) = sample.runs_ms
+    assert 110 < time_ms < 2000
+    assert sampler.program_time_s > 0.22
 
 
 def test_output_is_reported_while_the_program_runs_and_its_time_is_measured(rig: Rig) -> None:

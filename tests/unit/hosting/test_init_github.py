@@ -324,6 +324,44 @@ def test_where_the_toolchain_comes_from(team: Shell, toolchain: str, more: dict[
         assert {key: value for key, value in found.items() if key not in own} == more
 
 
+BY_BLOCKS = """\
+version: 1
+engine: {kind: cmake, source: engine, target: app}
+trim: {level: blocks}
+scenarios: [{name: s, args: [x]}]
+"""
+
+
+def configure_blocks(team: Shell, toolchain: str) -> None:
+    (team.folder / "engine").mkdir()
+    team.write("engine/CMakeLists.txt", "project(app)\n")
+    team.write("megtrim.yaml", f"{BY_BLOCKS}toolchain: {toolchain}\n")
+
+
+@pytest.mark.parametrize(
+    ("toolchain", "more"),
+    [
+        ("{kind: auto}", {"image-recipe": "linux-arm64"}),
+        ("{kind: clang-linux-arm64}", {"image-recipe": "linux-arm64"}),
+        (f"{{kind: clang-linux-arm64, image: '{_DIGEST}'}}", {}),
+    ],
+)
+def test_the_level_blocks_gets_its_compiler(
+    team: Shell, toolchain: str, more: dict[str, str]
+) -> None:
+    """Machines of GitHub's have no package of it."""
+    configure_blocks(team, toolchain)
+    team("init", *KIT).expect(0, err="")
+    found = given(team.folder, WRITTEN[0])
+    assert {key: found[key] for key in ("packages", "image-recipe") if key in found} == more
+
+
+def test_the_level_blocks_gets_its_packages_in_a_pipeline(team: Shell) -> None:
+    configure_blocks(team, "{kind: auto}")
+    team("init", *ON_GITLAB).expect(0, err="")
+    assert " clang-22 lld-22 llvm-22 g++-aarch64-linux-gnu" in team.read(GITLAB)
+
+
 def write_several(team: Shell) -> None:
     assert team("init", "tiny-vgg.sample").status == 0
     text = team.read("megtrim.yaml")

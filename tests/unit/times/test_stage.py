@@ -22,6 +22,7 @@ from megtrim.times import plan
 from megtrim.times import stage as perf
 from megtrim.times.experiments.contest import Contest, ContestResult, Side
 from megtrim.times.measuring.contest_plan import find_files, plan_contest, plan_for_runner
+from megtrim.times.measuring.timing_runs import ContestFiles
 from unit.core.trim.stages.built import finish
 from unit.core.trim.stages.fake_device import FakeDevice
 from unit.core.trim.stages.support import changed
@@ -56,7 +57,9 @@ def test_a_comparison_with_a_base_rests_on_both_programs(session: Session) -> No
     reference, rival = (each for _, each in contest.sides)
     assert (reference.name, rival.name) == ("base", "fast-run")
     assert [each.step for each in reference.commands] == [each.step for each in rival.commands]
-    programs = find_files(task, session).programs
+    files = find_files(task, session)
+    assert isinstance(files, ContestFiles)
+    programs = files.programs
     assert programs[Side.REFERENCE] != programs[Side.RIVAL]
 
 

@@ -8,6 +8,7 @@ from typing import Any
 from megtrim.core.build_spec import LOWEST_API, MINIMUM_SIZE, Variant
 from megtrim.core.config.device import KINDS_OF_KEY, PATH_KEYS
 from megtrim.core.config.kinds import (
+    BLOCKS,
     CMAKE,
     FUNCTION_LEVELS,
     LINK,
@@ -18,8 +19,10 @@ from megtrim.core.config.kinds import (
 from megtrim.core.config.limits import Budget
 from megtrim.core.config.model import Config
 from megtrim.core.config.references import (
+    CLANG,
     COMPILED,
     FUNCTION_KEYS,
+    GUARD_KEYS,
     KINDS_OF_TOOLCHAIN_KEY,
     OF_ONE,
     OF_TRIMMED,
@@ -161,7 +164,8 @@ def _trim_rules() -> Iterator[Schema]:
         "required": ["level"],
     }
     yield _if(_is("on_missing", "error"), by_functions)
-    yield _if({"required": ["errors"]}, _is("on_missing", "error"))
+    for key in GUARD_KEYS:
+        yield _if({"required": [key]}, _is("on_missing", "error"))
     off = {"properties": {str(each): {"not": {"const": True}} for each in MINIMUM_SIZE}}
     yield _if({"not": _is("minimum_size", False)}, {"properties": {"switches": off}})
 
@@ -227,9 +231,25 @@ def _config_rules() -> Iterator[Schema]:
     yield {"properties": {"artifacts": {"items": {"not": {"type": "string", "pattern": r"\.a$"}}}}}
 
 
+def _block_rules() -> Iterator[Schema]:
+    """Functions are cut in plain builds, by one compiler; a recorded link brings its own."""
+    blocks = {"properties": {"trim": _is("level", BLOCKS)}, "required": ["trim"]}
+    plain = {"properties": {"trim": _is("base", "plain")}}
+    by_clang = {"properties": {"kind": {"enum": ["auto", CLANG, None]}}}
+    without_own = {"items": _if({"not": _has("trim")}, by_clang)}
+    by_one_compiler = {"properties": {"toolchain": by_clang, "toolchains": without_own}}
+    for free, whole, item in (
+        (list_built_by(CMAKE, LINK), plain, plain),
+        (list_built_by(LINK), by_one_compiler, by_clang),
+    ):
+        bound = {"properties": {"engine": {"not": _is("kind", *free)}}}
+        yield _if({"allOf": [bound, blocks]}, whole)
+        yield _if(bound, {"properties": {"toolchains": {"items": _if(blocks, item)}}})
+
+
 def _make_rules() -> Mapping[str, Iterable[Schema]]:
     return {
-        "Config": _config_rules(),
+        "Config": [*_config_rules(), *_block_rules()],
         "Application": [_if(_has(key), _has("source")) for key in ("library", "cmake")],
         "Budget": _budget_rules(),
         "CommandConfig": [_unique("classes")],

@@ -19,7 +19,7 @@ from megtrim.core.config.device import DeviceConfig, HostedRunner
 from megtrim.core.config.item_types import AnyItems, Items
 from megtrim.core.config.kinds import CMAKE, Base, EngineKind, find_builder, has_models
 from megtrim.core.config.limits import Budget, Waiver
-from megtrim.core.config.missing import ExportError
+from megtrim.core.config.missing import ExportError, RefusalConfig
 from megtrim.core.config.own_tests import OwnTestsConfig
 from megtrim.core.config.performance import MemoryConfig, PerfConfig, WorkConfig
 from megtrim.core.config.size_flags import SizeFlagsConfig
@@ -168,10 +168,9 @@ class TrimConfig(ConfigSection):
     compiled. function: functions that no scenario ran are left out at link time as well, which
     makes the program much smaller, but also more brittle. deferred: these functions move into a
     second file, from which the program loads them when it needs them; this is the default for kinds
-    cmake, ncnn and link. blocks: so do parts of functions that ran; for these kinds, clang 22."""
+    cmake, ncnn and link. blocks: so do parts of functions that ran; with base: plain, clang 22."""
     operators: Literal["listed", "all"] = "listed"
-    """listed: operators and data types that no model has are left out. all: they stay, and only
-    what was traced decides, as in a header that is made of traces alone."""
+    """listed: operators and data types that no model has are left out. all: only traces decide."""
     caches: Literal["each", "joined"] = "each"
     """each: a scenario with fast_run has an algorithm cache of its own. joined: what the searches
     of a CPU class found is joined into one cache, with which all its scenarios that search are
@@ -190,10 +189,11 @@ class TrimConfig(ConfigSection):
     field names it exactly (megtrim explain --crash). This takes some bytes for each."""
     on_missing: Literal["trap", "error"] = "trap"
     """What a call does that needs a function that was left out. trap: it ends the program. error:
-    in shared objects, the call returns an error, as the key errors says; needs level: function and
-    base: plain."""
+    in shared objects, the call returns an error, as errors says; needs level: function."""
     errors: tuple[ExportError, ...] = Field(default=(), min_length=1)
     """With on_missing: error, what exports return. The first row that names an export decides."""
+    refusals: tuple[RefusalConfig, ...] = Field(default=(), min_length=1)
+    """With on_missing: error, functions by which the library itself refuses, such as my::fail."""
     layout: Literal["scoped", "upstream"] = "scoped"
     """scoped: a source file sees only the regions of its own tags. upstream: every file sees all
     regions."""

@@ -47,11 +47,12 @@ class PerfConfig(ConfigSection):
     """Which times `megtrim perf run` measures, and what counts as a change."""
 
     experiments: tuple[Name, ...] | None = None
-    """Experiments by name, as `megtrim perf list` prints them. Default: all, or the recipes."""
+    """Experiments by name, as `megtrim perf list` prints them. Default: all, or the recipes; of a
+    command only baseline, because the others set flags."""
     recipes: tuple[Literal["x86", "arm", "nvidia"], ...] = ()
     """Recipes of the engine's documentation, in addition to experiments."""
     scenarios: Annotated[tuple[Text, ...], Field(min_length=1)] = ()
-    """Scenarios that are measured, as MODEL/SCENARIO. Default: all."""
+    """Scenarios that are measured, as MODEL/SCENARIO, or NAME for a command. Default: all."""
     classes: Annotated[tuple[Name, ...], Field(min_length=1)] = ()
     """CPU classes that are measured. Default: all."""
     trimming: StrictBool = False

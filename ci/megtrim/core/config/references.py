@@ -53,6 +53,8 @@ KINDS_OF_TOOLCHAIN_KEY: Mapping[str, tuple[str, ...]] = {
 FUNCTION_KEYS = ("base", "keep", "exports")
 COMPILED = ("operators", "layout", "minimum_size", "switches")
 """Keys that only a reduced build obeys."""
+GUARD_KEYS = ("errors", "refusals")
+"""Keys of ``on_missing: error``."""
 PARTS = ("section", "component", "model")
 OF_TRIMMED = ("component", "model")
 """Parts that only what ships has, as names are known of that build alone."""
@@ -279,9 +281,11 @@ def _check_exports(config: Config) -> Mistakes:
             yield Mistake(("trim", key), found, "such a scenario, or no such key")
     if guards:
         yield from _check_guards(config)
-    elif trim.errors:
-        found = "a key that has no effect next to on_missing: trap"
-        yield Mistake(("trim", "errors"), found, "on_missing: error, or no such key")
+        return
+    for key in GUARD_KEYS:
+        if getattr(trim, key):
+            found = "a key that has no effect next to on_missing: trap"
+            yield Mistake(("trim", key), found, "on_missing: error, or no such key")
 
 
 def _check_guards(config: Config) -> Mistakes:
@@ -290,15 +294,16 @@ def _check_guards(config: Config) -> Mistakes:
     if trim.level != "function":
         found = f"error next to level: {trim.level}"
         yield Mistake(path, found, "level: function, whose functions alone can be errors")
-    elif trim.base != "plain":
-        found = "error next to base: region, whose regions trap"
-        yield Mistake(path, found, "base: plain, or on_missing: trap")
     if trim.crash_ids:
         found = "error next to crash_ids: true, although an error has its function's name"
         yield Mistake(path, found, "no key crash_ids, or on_missing: trap")
     if config.tests is not None:
         found = "error next to tests, which may pass or trap without the companion file"
         yield Mistake(path, found, "no section tests, or on_missing: trap")
+    for at, row in enumerate(trim.refusals):
+        if row.message is not None and row.format is not None:
+            where = ("trim", "refusals", at, "format")
+            yield Mistake(where, "format next to message", "one of both, for it is one argument")
     for at, each in enumerate(config.applications):
         if each.is_shared and each.lto == "full":
             found = "full next to on_missing: error, which needs functions to stay apart"

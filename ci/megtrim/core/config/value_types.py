@@ -13,6 +13,7 @@ from pydantic import (
     ConfigDict,
     Field,
     GetCoreSchemaHandler,
+    GetJsonSchemaHandler,
     PlainSerializer,
     PlainValidator,
     WithJsonSchema,
@@ -27,6 +28,7 @@ from megtrim.libs.programs import varying
 from megtrim.libs.programs.made_inputs import spell_values
 from megtrim.libs.util import environment
 from megtrim.libs.util.errors import InputError
+from megtrim.libs.util.key_meanings import describe_keys
 from megtrim.libs.util.value import Value
 
 EXPECTED = "expected"
@@ -75,7 +77,15 @@ _Mark = TypeVar("_Mark", Limit, Requirement)
 class ConfigSection(BaseModel):
     """A mapping of known keys and no others, frozen."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, use_attribute_docstrings=True)
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    @classmethod
+    def __get_pydantic_json_schema__(
+        cls, core: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> dict[str, Any]:
+        made = handler(core)
+        describe_keys(cls, handler.resolve_ref_schema(made))
+        return made
 
     @model_validator(mode="before")
     @classmethod

@@ -41,9 +41,20 @@ def digest_blocks(function: MappedFunction) -> str:
     return hashlib.sha256("".join(rows).encode()).hexdigest()[:DIGITS]
 
 
-def find_digests(functions: Iterable[MappedFunction], table: FunctionTable) -> dict[str, str]:
-    """Return the digest of each function that is the only one of its name."""
-    return {name: digest_blocks(each) for name, each in _iter_named(functions, table)}
+class Graph(Value):
+    digest: str
+    order: tuple[int, ...]
+    """The numbers of its blocks, as they lie in memory."""
+
+
+def find_graphs(functions: Iterable[MappedFunction], table: FunctionTable) -> dict[str, Graph]:
+    """Return that of each function that is the only one of its name."""
+    return {name: _read_graph(each) for name, each in _iter_named(functions, table)}
+
+
+def _read_graph(function: MappedFunction) -> Graph:
+    order = tuple(block.number for block in function.blocks)
+    return Graph(digest=digest_blocks(function), order=order)
 
 
 def find_blocks(
@@ -90,14 +101,17 @@ def _holds(ordered: list[int], start: int, end: int) -> bool:
 
 class CutPlan(Value):
     blocks: Mapping[str, tuple[int, ...]]
-    """By function that is cut, the numbers of the blocks that stay."""
+    """By function that is cut, the numbers of the blocks that stay, as they lie in memory.
+
+    clang places them as they are listed: in any other order, there are more jumps.
+    """
     changed: tuple[str, ...]
     """Functions whose blocks are not those that were recorded: they stay whole."""
 
 
 def plan_cuts(
     records: Iterable[tuple[Collection[str], Iterable[SplitFunction]]],
-    digests: Mapping[str, str],
+    graphs: Mapping[str, Graph],
     whole: Collection[str],
 ) -> CutPlan:
     """Join what scenarios ran: each record has the functions of one, and the blocks of some.
@@ -116,11 +130,12 @@ def plan_cuts(
                 continue
             known.add(each.name)
             numbers[each.name].update(each.numbers)
-            if digests.get(each.name) != each.digest:
+            graph = graphs.get(each.name)
+            if graph is None or graph.digest != each.digest:
                 changed.add(each.name)
         unknown.update(name for name in functions if name not in known)
     blocks = {
-        name: tuple(sorted(found))
+        name: tuple(number for number in graphs[name].order if number in found)
         for name, found in sorted(numbers.items())
         if name not in unknown and name not in changed
     }

@@ -6,9 +6,13 @@
    innermost guard of its thread, so no signal is involved: handlers, masks and signal stacks of the
    application are neither used nor changed. Frames between are dropped: no destructor runs. */
 
+#include <stdarg.h>
 #include <stdatomic.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
 
 #define LOCAL __attribute__((visibility("hidden")))
 
@@ -25,6 +29,7 @@ enum {
     FRAMES = 64,
     SLOTS = 1024, /* a power of two */
     MOST_FAILED = 512,
+    SAID_BYTES = 256,
 };
 
 struct export {
@@ -33,14 +38,18 @@ struct export {
 };
 extern LOCAL const struct export megtrim_exports[];
 
+enum kind { LOCK, STATIC, ONCE };
 struct held {
     void* lock;
-    int is_static;
+    enum kind kind;
 };
 /* Of one thread. */
 struct own {
     struct frame* top;
     const char* missing;
+#ifdef MEGTRIM_REFUSALS
+    char said[SAID_BYTES];
+#endif
 };
 static __thread struct own mine;
 
@@ -109,8 +118,8 @@ static void fail(uintptr_t handle) {
     }
 }
 
-/* For the application: the function that the last call of this thread lacked, or what else its
-   guard has to say; empty if it lacked nothing. */
+/* For the application: the function that the last call of this thread lacked, what it refused, or
+   what else its guard has to say; empty if there is nothing to say. */
 __attribute__((visibility("default"))) const char* megtrim_missing(void) {
     return mine.missing ? mine.missing : "";
 }
@@ -177,12 +186,16 @@ int __real_pthread_mutex_unlock(void*);
 
 static void release(const struct held* held) {
 #ifdef MEGTRIM_STATICS
-    if (held->is_static)
+    if (held->kind == STATIC)
         __real___cxa_guard_abort(held->lock);
 #endif
 #ifdef MEGTRIM_LOCKS
-    if (!held->is_static)
+    if (held->kind == LOCK)
         __real_pthread_mutex_unlock(held->lock);
+#endif
+#ifdef MEGTRIM_ONCE
+    if (held->kind == ONCE)
+        atomic_store((_Atomic int*)held->lock, 0); /* the next call begins again */
 #endif
     (void)held;
 }
@@ -208,9 +221,9 @@ LOCAL __attribute__((noreturn)) void megtrim_missed(const char* name) {
     megtrim_restore(saved, value);
 }
 
-#if defined(MEGTRIM_LOCKS) || defined(MEGTRIM_STATICS)
+#if defined(MEGTRIM_LOCKS) || defined(MEGTRIM_STATICS) || defined(MEGTRIM_ONCE)
 /* Locks that a call takes are given back where it fails: who waits for one for ever is dead. */
-static void note(void* lock, int is_static) {
+static void note(void* lock, enum kind kind) {
     struct frame* frame = mine.top;
     if (!frame)
         return;
@@ -228,7 +241,7 @@ static void note(void* lock, int is_static) {
         frame->room *= 2;
     }
     frame->held[frame->count].lock = lock;
-    frame->held[frame->count].is_static = is_static;
+    frame->held[frame->count].kind = kind;
     ++frame->count;
 }
 
@@ -248,13 +261,13 @@ static void forget(void* lock) {
 LOCAL int __wrap_pthread_mutex_lock(void* lock) {
     int status = __real_pthread_mutex_lock(lock);
     if (!status)
-        note(lock, 0);
+        note(lock, LOCK);
     return status;
 }
 LOCAL int __wrap_pthread_mutex_trylock(void* lock) {
     int status = __real_pthread_mutex_trylock(lock);
     if (!status)
-        note(lock, 0);
+        note(lock, LOCK);
     return status;
 }
 LOCAL int __wrap_pthread_mutex_unlock(void* lock) {
@@ -267,7 +280,7 @@ LOCAL int __wrap_pthread_mutex_unlock(void* lock) {
 LOCAL int __wrap___cxa_guard_acquire(void* guard) {
     int first = __real___cxa_guard_acquire(guard);
     if (first)
-        note(guard, 1);
+        note(guard, STATIC);
     return first;
 }
 LOCAL void __wrap___cxa_guard_release(void* guard) {
@@ -279,4 +292,62 @@ LOCAL void __wrap___cxa_guard_abort(void* guard) {
     forget(guard);
     __real___cxa_guard_abort(guard);
 }
+#endif
+
+#ifdef MEGTRIM_ONCE
+/* As in each C library, 0 is not begun, and bit 1 is done. One that was begun holds its process, for
+   the child of a fork finds what another thread of its parent has begun, and no one ends that. */
+enum { BEGUN = 1, DONE = 2, WAIT_NS = 100000 };
+LOCAL int __wrap_pthread_once(_Atomic int* once, void (*make)(void)) {
+    int seen;
+    while (!((seen = atomic_load_explicit(once, memory_order_acquire)) & DONE)) {
+        const int begun = (int)((unsigned)getpid() << 2 | BEGUN);
+        const struct timespec pause = {0, WAIT_NS};
+        if (seen == begun)
+            nanosleep(&pause, NULL);
+        else if (atomic_compare_exchange_strong(once, &seen, begun)) {
+            note((void*)once, ONCE);
+            make();
+            forget((void*)once);
+            atomic_store(once, DONE);
+        }
+    }
+    return 0;
+}
+#endif
+
+#ifdef MEGTRIM_REFUSALS
+/* Functions by which the library refuses what it is given. One of these takes the place of each,
+   with the arguments of that one. A message may hold parts of a damaged file, which need not be
+   text: no terminal and no log of the application shall obey it. */
+static const char* say(const char* what, const char* format, va_list values) {
+    char* said = mine.said;
+    int size = snprintf(said, SAID_BYTES, "%s", what);
+    if (format && size > 0 && size < SAID_BYTES)
+        vsnprintf(said + size, SAID_BYTES - size, format, values);
+    for (char* each = said; *each; ++each)
+        if (*each < ' ' || *each > '~')
+            *each = *each == '\n' ? ' ' : '?';
+    return said;
+}
+
+static const char* say_plainly(const char* what, const char* format, ...) {
+    va_list values;
+    va_start(values, format);
+    const char* said = say(what, format, values);
+    va_end(values);
+    return said;
+}
+
+#define TEXT(said) said && *said ? ": %.*s" : NULL, SAID_BYTES, said
+#define REFUSAL(number, parameters) \
+    LOCAL __attribute__((noreturn)) void megtrim_stub_##number parameters
+#define REFUSES(number, what, parameters, ...) \
+    REFUSAL(number, parameters) { megtrim_missed(say_plainly(what, __VA_ARGS__)); }
+#define REFUSES_BY_FORMAT(number, what, parameters) \
+    REFUSAL(number, parameters) { \
+        va_list values; \
+        va_start(values, said); \
+        megtrim_missed(say(what, said, values)); \
+    }
 #endif

@@ -8,7 +8,7 @@ that were emptied to the runtime. Pure: bytes in, bytes out.
 import hashlib
 import re
 import struct
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from fnmatch import fnmatchcase
 from importlib.resources import files as package_files
@@ -16,7 +16,8 @@ from importlib.resources import files as package_files
 from megtrim.core.build_spec import LinkSpec, StubForm
 from megtrim.core.functions import linker_script
 from megtrim.core.functions.calls import OWN_CALLS
-from megtrim.core.functions.local_functions import lead_to, named_trap
+from megtrim.core.functions.local_functions import lead_to, named_trap, number_names
+from megtrim.core.functions.refusals import Refusal, write_stubs
 from megtrim.libs.elf.layout import DAMAGE, DYNAMIC_SYMBOLS, LOADED, ElfLayout
 from megtrim.libs.elf.symbol_names import brief, is_linkable, iter_spellings
 from megtrim.libs.elf.symbol_table import Function, FunctionTable
@@ -40,6 +41,7 @@ _GUARD_BYTES = 16
 _MOST_GUARDS = 65_536
 _LOCKS = ("pthread_mutex_lock", "pthread_mutex_trylock", "pthread_mutex_unlock")
 _STATICS = ("__cxa_guard_acquire", "__cxa_guard_release", "__cxa_guard_abort")
+_ONCE_MADE = ("pthread_once",)
 _FUNCTION = 2
 _CXX = "_Z"
 _SYMBOL_BYTES = 24
@@ -63,7 +65,7 @@ _LIBCXX_SHARED_LOCKS = r"19__shared_mutex_base|18shared_timed_mutex"
 UNGUARDABLE: tuple[tuple[str, str], ...] = (
     (r"pthread_create|thrd_create|GOMP_\w*|__kmpc_\w+|timer_create|dispatch_\w+", _THREADS),
     (r"_ZNSt6thread15_M_start_thread\w*", _THREADS),
-    (r"pthread_once|call_once", _ONCE),
+    (r"call_once", _ONCE),
     (_LIBCXX_ONCE, _ONCE),
     (r"pthread_(rwlock|spin)_\w*lock\w*|pthread_barrier_wait|sem_\w*wait", _HELD),
     (r"pthread_mutex_(timed|clock)lock|mtx_\w*lock|flock|lockf|flockfile|omp_set_\w*lock", _HELD),
@@ -180,21 +182,36 @@ def expect_safe(
         )
         hint = "list no C++ exports in trim.errors, or use trim.on_missing: trap"
         raise InputError(msg, hint=hint)
+    if thrower and any(f"__wrap_{name}" in after.names for name in _ONCE_MADE):
+        msg = (
+            f"{source}: trim.on_missing: error is not safe: it calls pthread_once and {thrower}, "
+            "so an exception may leave what is initialized once: later calls would wait for ever"
+        )
+        hint = "use trim.on_missing: trap, or build it without exceptions"
+        raise InputError(msg, hint=hint)
     if MISSING not in after.exported:
         msg = f"{source}: its version script hides {MISSING}, which tells what a call lacked"
         raise InputError(msg, hint=f"add {MISSING} to the script's global names")
 
 
 def specify_link(
-    spec: LinkSpec, guards: Sequence[Guard], before: FunctionTable, *, by_lld: bool
+    spec: LinkSpec,
+    guards: Sequence[Guard],
+    before: FunctionTable,
+    refusals: Sequence[Refusal] = (),
+    *,
+    by_lld: bool,
 ) -> LinkSpec:
     """Return the link that leaves out what ``spec`` empties, with guards. A version script of the
     library's own may hide all names that it does not know; GNU ld takes no second one.
     """
+    numbers = number_names(spec.emptied)
+    # Nothing but a local function, which is led to it afterwards, may refer to one.
+    stubs = (_refer(f"{linker_script.STUB}_{numbers[each.name]}") for each in refusals)
     return replace(
         spec,
-        flags=(*spec.flags, *_list_flags(before)),
-        sources=_write_sources(guards, spec.emptied, before),
+        flags=(*spec.flags, *_list_flags(before), *stubs),
+        sources=_write_sources(guards, numbers, before, refusals),
         script=linker_script.named_script(spec.emptied),
         left_out=(),
         layout=_EXPORT if by_lld else "",
@@ -203,7 +220,10 @@ def specify_link(
 
 
 def _write_sources(
-    guards: Sequence[Guard], dropped: Iterable[str], before: FunctionTable
+    guards: Sequence[Guard],
+    numbers: Mapping[str, int],
+    before: FunctionTable,
+    refusals: Sequence[Refusal],
 ) -> tuple[tuple[str, str], ...]:
     """Write the runtime. A linker drops the ends of functions that nothing refers to."""
     defines = ""
@@ -211,7 +231,12 @@ def _write_sources(
         defines += "#define MEGTRIM_LOCKS\n"
     if _refers(before, _STATICS):
         defines += "#define MEGTRIM_STATICS\n"
-    ends = (f'MISSING({number}, "{name}")\n' for number, name in enumerate(dropped))
+    if _refers(before, _ONCE_MADE):
+        defines += "#define MEGTRIM_ONCE\n"
+    if refusals:
+        defines += "#define MEGTRIM_REFUSALS\n"
+    refused = {each.name for each in refusals}
+    ends = (f'MISSING({at}, "{name}")\n' for name, at in numbers.items() if name not in refused)
     table = (
         '.section .rodata.megtrim_exports, "a", %progbits\n'
         ".hidden megtrim_exports\n.globl megtrim_exports\n.p2align 2\nmegtrim_exports:\n"
@@ -226,7 +251,7 @@ def _write_sources(
     entries += "".join(f"GUARD({at}, {each.export})\n" for at, each in enumerate(guards))
     entries += f".size {_FIRST}, . - {_FIRST}\n"
     return (
-        ("megtrim_guard.c", defines + _RUNTIME),
+        ("megtrim_guard.c", defines + _RUNTIME + write_stubs(refusals, numbers)),
         ("megtrim_guards.S", "".join((_GUARDS, table, entries, *ends))),
         *linker_script.SUBSTITUTE_SOURCES,
     )
@@ -236,12 +261,17 @@ def _list_flags(before: FunctionTable) -> tuple[str, ...]:
     """The library's own calls of exports pass no guard. Nothing refers to the guards before names
     are led to them.
     """
-    wrapped = [name for names in (_LOCKS, _STATICS) if _refers(before, names) for name in names]
+    each = (_LOCKS, _STATICS, _ONCE_MADE)
+    wrapped = [name for names in each if _refers(before, names) for name in names]
     return (
         *OWN_CALLS,
-        *(f"-Wl,--undefined={name}" for name in (_FIRST, _END, MISSING)),
+        *map(_refer, (_FIRST, _END, MISSING)),
         *(f"-Wl,--wrap={name}" for name in wrapped),
     )
+
+
+def _refer(name: str) -> str:
+    return f"-Wl,--undefined={name}"
 
 
 def _refers(before: FunctionTable, names: Iterable[str]) -> bool:
@@ -252,22 +282,27 @@ def patch(
     data: bytes,
     table: FunctionTable,
     guards: Sequence[Guard],
-    dropped: Collection[str],
+    dropped: Sequence[str],
+    refusals: Iterable[Refusal] = (),
     *,
     source: str,
 ) -> bytes:
     """Return a linked library, stripped or not, with names that lead to guards.
 
-    ``table``: of the library before it was stripped. Raises ProductFailure.
+    ``table``: of the library before it was stripped; ``dropped`` as its link empties them. Raises
+    ProductFailure.
     """
     image = bytearray(data)
+    numbers = number_names(dropped)
+    stubs = {each.name: f"{linker_script.STUB}_{numbers[each.name]}" for each in refusals}
     try:
         found = ElfLayout(data)
         places = {each.name: each.address for each in table.functions}
         edits = [*_lead_names(found, places[_FIRST], guards)]
         for at, each in _iter_emptied(data, found, table, dropped):
-            distance = places[_END] - each.address
-            edits.append((at, lead_to(found.machine, each.name, distance)))
+            refuses = each.name in stubs
+            distance = places[stubs.get(each.name, _END)] - each.address
+            edits.append((at, lead_to(found.machine, each.name, distance, jumps=refuses)))
     except (*DAMAGE, KeyError) as error:
         msg = f"{source}: its exports cannot be guarded: {error}"
         raise ProductFailure(msg, hint=_HINT) from None

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterator
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import TYPE_CHECKING
 
 from megtrim.libs.util.errors import InputError
@@ -114,6 +114,12 @@ def is_platform(file: str) -> bool:
     if member and _WITH_UNWINDER.fullmatch(archive.rpartition("/")[2]):
         return not member.startswith("unwind-")
     return _PLATFORM.fullmatch(archive.rpartition("/")[2]) is not None
+
+
+def name_object(file: str) -> str:
+    """Return the name of an object, without its folder or its archive."""
+    archive, member = _split(file)
+    return PurePath(member or archive).name
 
 
 def _split(file: str) -> tuple[str, str]:

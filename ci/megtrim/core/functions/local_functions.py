@@ -85,7 +85,9 @@ def report_and_trap(machine: int, number: int, *, thumb: bool = False) -> bytes:
 
 
 _X86_64_CALL = b"\xe8"
+_X86_64_JUMP = b"\xe9"
 _AARCH64_CALL = 0x94000000  # bl, with the distance in 26 bits
+_AARCH64_JUMP = 0x14000000  # b
 _CALL_BYTES = {AARCH64: 4, X86_64: 5}
 _BTI = bytes.fromhex("5f2403d5")  # bti c
 _CALL_AT = {AARCH64: len(_BTI), X86_64: 0}
@@ -101,15 +103,19 @@ def named_trap(machine: int, name: str) -> bytes:
     return code + text
 
 
-def lead_to(machine: int, name: str, distance: int) -> bytes:
-    """Return :func:`named_trap` with the call of what is ``distance`` bytes from its beginning."""
+def lead_to(machine: int, name: str, distance: int, *, jumps: bool = False) -> bytes:
+    """Return :func:`named_trap` with the call of what is ``distance`` bytes from its beginning.
+
+    ``jumps``: it takes the function's place, and finds its arguments on the stack.
+    """
     start = _CALL_AT[machine]
     end = start + _CALL_BYTES[machine]
     if machine == AARCH64:
         words = (distance - start) // 4
-        call = struct.pack("<I", _AARCH64_CALL | words & (1 << 26) - 1)
+        branch = _AARCH64_JUMP if jumps else _AARCH64_CALL
+        call = struct.pack("<I", branch | words & (1 << 26) - 1)
     else:
-        call = _X86_64_CALL + struct.pack("<i", distance - end)
+        call = (_X86_64_JUMP if jumps else _X86_64_CALL) + struct.pack("<i", distance - end)
     code = named_trap(machine, name)
     return code[:start] + call + code[end:]
 

@@ -27,6 +27,9 @@ _WRAPPED = tuple(
 
 _TABLE_MAGIC = b"megtrim: the table of probes, 1\0"
 _RECORD_MAGIC = b"megtrim functions ran 1\n"
+_NOT_STARTED = "did the program start at all?"
+_HIDE = "hide what your programs do not use, such as by trim.exports: ['@applications']"
+_OF_EXPORTS = f"does the program call it? If so, {_HIDE}"
 _HEAD = struct.Struct("<24sQ32s")
 _NUMBERS = struct.Struct("<4Q")
 _RANGE = struct.Struct("<2Q")
@@ -92,8 +95,7 @@ def patch(data: bytes, table: FunctionTable, observed: Collection[str]) -> bytes
     addresses = _addresses(table)
     if not observed:
         msg = "no function can be left out: other files use each of them by its name"
-        hint = "hide what your programs do not use, such as by trim.exports: ['@applications']"
-        raise InputError(msg, hint=hint)
+        raise InputError(msg, hint=_HIDE)
     at = _table_at(data, addresses)
     here = next((each for each in segments if 0 <= at - each.offset < each.size_bytes), None)
     probes = {}
@@ -130,7 +132,9 @@ def parse_record(data: bytes, table: FunctionTable, *, source: str) -> tuple[str
     ran = find_marked(data, table, source=source)
     if not ran:
         msg = f"{source}: none of the program's {len(table.functions)} functions ran"
-        raise ProductFailure(msg, hint="did the program start at all?")
+        if table.exported:
+            msg += ", and those that it exports are not recorded"
+        raise ProductFailure(msg, hint=_OF_EXPORTS if table.exported else _NOT_STARTED)
     return ran
 
 

@@ -59,10 +59,13 @@ class RegionMarks(Protocol):
     def header_facts(self, layout: str) -> dict[str, str]:
         """What the header depends on besides the keep set and settings."""
 
-    def render_header(self, keep: KeepSet, *, layout: str, crash_ids: bool) -> dict[str, str]:
+    def render_header(
+        self, keep: KeepSet, *, layout: str, crash_ids: bool, errors: bool = False
+    ) -> dict[str, str]:
         """Return texts of generated files by name. Raises InputError for another engine's keep set.
 
-        ``crash_ids``: each region that is left out has a trap of its own.
+        ``crash_ids``: each region that is left out has a trap of its own. ``errors``: it calls a
+        function, and so does each trap of the engine, so that a library can return errors.
         """
 
     def read_names(self) -> RegionNames:

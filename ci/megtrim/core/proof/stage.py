@@ -119,6 +119,7 @@ def _verify(scenario: Scenario, session: Session, folder: Path) -> VerifyResult:
         vary=scenario.judgement.vary,
         rest=defers_functions(session.config),
         committed=session.request.options.committed,
+        guarded=session.config.trim.on_missing == "error",
     )
 
     def prove_case(trial: VerificationCase, seen: list[_Ended]) -> _Ended:

@@ -12,6 +12,7 @@ from megtrim.core.chain.session import Session
 from megtrim.core.checks.statuses import ScenarioStatus
 from megtrim.core.config.scenarios import Scenario
 from megtrim.core.functions import linker_script
+from megtrim.core.functions.refusals import OF_HEADER
 from megtrim.core.functions.runtime_lines import RuntimeLine
 from megtrim.core.keep.keepset import KeepSet, missing
 from megtrim.core.keep.marks import RegionTraces
@@ -143,7 +144,8 @@ def diagnose(
     said = RuntimeLine.find(reduced.stderr)
     if said and not said.starts:
         return _explain_by_runtime(reduced, said)
-    if named and (name := named.missing(again(Link.NAMED, spec.with_program(named.program)).run)):
+    name = named.missing(again(Link.NAMED, spec.with_program(named.program)).run) if named else None
+    if name and name not in OF_HEADER:
         return _not_kept(reduced, name, why)
     if said and not said.is_missing:
         return _explain_by_runtime(reduced, said)
@@ -246,9 +248,15 @@ def describe_with_rest(whole: ProgramRun) -> str:
     return f"it ended with {whole.rc}{f': {said.blame()}' if said else ''}"
 
 
+def describe_missing(name: str, why: str, part: str = "") -> str:
+    if name in OF_HEADER:
+        return "a region is not kept, or a check of the engine failed"
+    return f"{part}the function {read_function(name)} is not kept, because {why}"
+
+
 def _not_kept(reduced: ProgramRun, name: str, why: str, part: str = "") -> Diagnosis:
     function = read_function(name)
-    text = f"{_how(reduced)}: {part}the function {function} is not kept, because {why}"
+    text = f"{_how(reduced)}: {describe_missing(name, why, part)}"
     return Diagnosis(status=ScenarioStatus.TRAP, text=text, log=reduced.stderr, function=function)
 
 

@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Protocol
 
-from megtrim.core.build_spec import Variant
+from megtrim.core.build_spec import Link, Variant
 from megtrim.core.checks.statuses import ScenarioStatus
 from megtrim.core.keep.keepset import KeepSet
 from megtrim.core.keep.marks import find_traces
@@ -19,6 +19,7 @@ from megtrim.core.proof.trap_diagnosis import (
     Diagnosis,
     ProfileProgram,
     SymbolizingLink,
+    describe_missing,
     describe_with_rest,
     diagnose,
     diagnose_without_profile,
@@ -51,6 +52,8 @@ Judged = tuple[int, Comparison, str | None]
 class OutputJudge(Protocol):
     verb: str
     noun: str
+    builds: tuple[str, str]
+    """What those are called whose outputs are compared."""
 
     def compare(self, name: str, plain: bytes, reduced: bytes, tolerance: Tolerance) -> Judged: ...
 
@@ -60,6 +63,7 @@ class DumpJudge:
 
     verb = "dumped"
     noun = "tensor"
+    builds = ("plain", "reduced")
 
     def compare(self, name: str, plain: bytes, reduced: bytes, tolerance: Tolerance) -> Judged:
         parse = find_program().parse_dump
@@ -75,12 +79,15 @@ class FileJudge:
     verb = "wrote"
     noun = "output"
 
-    def __init__(self, vary: tuple[str, ...] = ()) -> None:
+    def __init__(
+        self, vary: tuple[str, ...] = (), builds: tuple[str, str] = ("plain", "reduced")
+    ) -> None:
         self._vary = vary
+        self.builds = builds
 
     def compare(self, name: str, plain: bytes, reduced: bytes, tolerance: Tolerance) -> Judged:
-        expected = self._parse(plain, name, "plain")
-        actual = self._parse(reduced, name, "reduced")
+        expected = self._parse(plain, name, self.builds[0])
+        actual = self._parse(reduced, name, self.builds[1])
         found = app_outputs.compare(expected, actual, tolerance)
         return len(expected.data), found, app_outputs.refusal(expected, tolerance)
 
@@ -103,6 +110,8 @@ class VerificationCase(Value):
     """It has one: it runs without it, and then with it."""
     named: SymbolizingLink | None = None
     committed: bool = False
+    guarded: bool = False
+    """What is missing may be an error of a call, which shows in outputs alone."""
 
 
 class TrapBeforeFailure(InfrastructureFailure):
@@ -141,6 +150,9 @@ def prove(trial: VerificationCase, lease: Lease, note: Note) -> VerificationOutc
     judge = choose_judge(trial.spec, trial.vary)
     compared = compare_outputs(plain.outputs, reduced.outputs, trial.tolerance, judge)
     text = compared.text
+    parity = compared.status is not ScenarioStatus.PASS
+    if parity and trial.named is not None:
+        text += _blame_error(trial, trial.named, lease, note)
     if trial.rest and compared.status is ScenarioStatus.PASS:
         whole = run_on(lease, replace(trial.spec.with_program(trial.reduced), with_rest=True))
         note("with rest", whole)
@@ -155,6 +167,7 @@ def prove(trial: VerificationCase, lease: Lease, note: Note) -> VerificationOutc
     return VerificationOutcome(
         status=compared.status,
         text=text,
+        unexplained=parity and trial.guarded and trial.named is None,
         outputs=compared.outputs,
         time_s=reduced.run.wall_s,
         conditions=reduced.run.conditions,
@@ -205,6 +218,18 @@ def _diagnose(trial: VerificationCase, lease: Lease, reduced: RunResult, note: N
         raise TrapBeforeFailure(failure, _record_failure(found, reduced)) from failure
 
 
+def _blame_error(trial: VerificationCase, named: SymbolizingLink, lease: Lease, note: Note) -> str:
+    """Return what was missing in a run that lived on: a guarded call returned an error."""
+    try:
+        seen = run_on(lease, trial.spec.with_program(named.program))
+    except InfrastructureFailure:
+        return ""
+    note(Link.NAMED, seen)
+    name = named.missing(seen.run)
+    why = why_not_kept(committed=trial.committed)
+    return f"; a call returned an error: {describe_missing(name, why)}" if name else ""
+
+
 def describe_unknown_graph(stderr: str, model: str, keep: KeepSet) -> str:
     """Return what the engine warns of a model that is not the one its operator JSON is of."""
     graph = find_traces().find_unknown_graph(stderr)
@@ -245,12 +270,12 @@ def compare_outputs(
 ) -> OutputComparison:
     problems = []
     if not plain:
-        problems.append(f"the plain build {judge.verb} no output")
+        problems.append(f"the {judge.builds[0]} build {judge.verb} no output")
     names = sorted({*plain, *reduced})
     rows = []
     for name in names:
         if name not in plain or name not in reduced:
-            where = "plain" if name in plain else "reduced"
+            where = judge.builds[0] if name in plain else judge.builds[1]
             problems.append(f"output {name} came only from the {where} build")
             continue
         try:

@@ -22,6 +22,18 @@ class TimeStage(StrEnum):
     """The first that computes, where the first warm-up of all is a fake one."""
     INFERENCE = "inference"
     """One iteration (推理)."""
+    WHOLE_RUN = "whole-run"
+    """A command's process, from its start to its end."""
+
+    @property
+    def decides(self) -> bool:
+        """Whether its times are compared: each row has one such stage."""
+        return self in (self.INFERENCE, self.WHOLE_RUN)
+
+    @property
+    def label(self) -> str:
+        """Return its name in texts."""
+        return "whole run" if self is self.WHOLE_RUN else str(self)
 
 
 class PerformanceStatus(StrEnum):

@@ -49,6 +49,7 @@ def trim_choice(session: Session) -> TrimChoice:
         optimize=trim.optimize,
         switched_off=tuple(named_off),
         means=size_options.list_results(session),
+        crash_ids=trim.crash_ids,
         quick=session.request.options.quick,
     )
 

@@ -44,6 +44,17 @@ class HeaderResult(StageResult):
     warnings: tuple[str, ...]
 
 
+class ExportCount(Value):
+    """Functions of a shared library that stay because it exports them."""
+
+    functions: int
+    size_bytes: int
+    of_bytes: int
+    """Of all functions that stay."""
+    imported: int
+    """Other exports, which programs of scenarios import."""
+
+
 class FunctionCount(Value):
     held: int
     dropped: int
@@ -51,10 +62,14 @@ class FunctionCount(Value):
     """Exports that return an error where a function is missing."""
     cut: int = 0
     """Functions of which a part stays, and a part is deferred."""
-    changed: int = 0
+    changed: tuple[str, ...] = ()
     """Functions whose blocks are not those of the keep set: they stay whole."""
     changed_bytes: int = 0
     """Of these, whole."""
+    uncut: tuple[str, ...] = ()
+    """Units whose functions stay whole, because they changed, each with the reason."""
+    exports: ExportCount | None = None
+    """Of a shared library whose exports nobody has chosen."""
 
 
 class ReduceResult(StageResult):
@@ -62,6 +77,8 @@ class ReduceResult(StageResult):
     """Of a link: the build whose objects were linked, with the sizes of what was linked."""
     functions: Mapping[str, FunctionCount]
     """By program; empty where no functions were trimmed."""
+    crash_ids: bool = False
+    """Whether all that was left out has a trap of its own, by ``trim.crash_ids``."""
 
 
 class SymbolizingLinkResult(StageResult):
@@ -113,6 +130,8 @@ class TrimChoice(Value):
     means: tuple[SizeFlagResult, ...] = ()
     quick: bool = False
     """By functions from the plain build, whatever level is configured."""
+    crash_ids: bool | None = None
+    """None: an older megtrim wrote it, which did not say."""
 
     @property
     def used(self) -> tuple[str, ...]:

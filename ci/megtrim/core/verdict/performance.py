@@ -15,7 +15,7 @@ from megtrim.core.checks.invocation import LOOK_AT_DEVICE
 from megtrim.core.checks.statuses import CheckKind, CheckStatus, Contradiction
 from megtrim.core.config.problems import Place
 from megtrim.core.timing.catalogue import list_experiments
-from megtrim.core.timing.spec import PerformanceStatus, TimeStage
+from megtrim.core.timing.spec import PerformanceStatus
 from megtrim.core.timing.times import (
     RatioResult,
     Reference,
@@ -57,6 +57,16 @@ _HINTS: Mapping[PerformanceStatus, str] = {
     ),
 }
 
+_HINTS_OF_COMMANDS: Mapping[PerformanceStatus, str] = {
+    PerformanceStatus.WRONG_OUTPUTS: (
+        "if this text differs from run to run, list it in the scenario's `vary`; if not, "
+        "`megtrim trim` shows whether the program still works"
+    ),
+    PerformanceStatus.FAILED: (
+        "look at the program's message; `megtrim trim` shows whether the program still works"
+    ),
+}
+
 _SEARCHES = (
     "each of its processes searches, so they are few: measure an experiment that searches once "
     "and then reads a cache or a dumped model"
@@ -77,6 +87,8 @@ class _MeasuredRow(Value):
     emulated: bool = False
     status: PerformanceStatus
     reason: str = ""
+    whole: bool = False
+    """Of a command, whose whole runs are timed: it has no iterations."""
     left_out: tuple[SamplesLeftOut, ...] = ()
     conditions: tuple[str, ...] = ()
     """One line for each: throttled, a busy machine, a low battery."""
@@ -98,7 +110,7 @@ class PerformanceRow(_MeasuredRow):
 
     @property
     def named_times(self) -> tuple[tuple[str, StageTime], ...]:
-        return tuple((str(time_s.stage), time_s) for time_s in self.times)
+        return tuple((time_s.stage.label, time_s) for time_s in self.times)
 
     @property
     def bounded_times(self) -> tuple[StageTime, ...]:
@@ -164,6 +176,8 @@ class HistorySeries(Value):
     scenario: str
     cpu_class: Annotated[str, Field(alias="class")]
     experiment: str
+    whole: bool = False
+    """Of a command, whose whole runs are timed."""
     points: tuple[Point, ...]
     changes: tuple[ChangePoint, ...] = ()
 
@@ -253,6 +267,8 @@ def performance_checks(
         urgent = status not in (CheckStatus.PASS, CheckStatus.SKIPPED)
         searching = isinstance(row, PerformanceRow) and row.experiment in searches
         hint = _HINTS.get(row.status, "")
+        if row.whole:
+            hint = _HINTS_OF_COMMANDS.get(row.status, hint)
         if searching and row.status is PerformanceStatus.INCONCLUSIVE:
             hint = _SEARCHES
         yield Check(
@@ -295,7 +311,7 @@ def _text(row: Row) -> str:
 def _numbers(row: Row) -> str:
     times = row.named_times
     if isinstance(row, PerformanceRow):
-        shown = [time_s for time_s in times if time_s[1].stage is TimeStage.INFERENCE] or times[-1:]
+        shown = [time_s for time_s in times if time_s[1].stage.decides] or times[-1:]
         # What counts comes first: a check is about the earlier program, where there is one.
         ordered = sorted(row.named_ratios, key=lambda each: each[1].against is Reference.BASELINE)
     else:
@@ -317,6 +333,6 @@ def _detail(row: Row) -> Iterator[str]:
     for name, ratio in row.named_ratios:
         answers = f"different: {ratio.different}, over the threshold: {ratio.exceeds}"
         seen = f"ratio {ratio_with_interval(ratio)}, {ratio.pairs} pairs"
-        yield f"{ratio.stage} against {name}: {seen}; {answers}"
+        yield f"{ratio.stage.label} against {name}: {seen}; {answers}"
     yield from (f"left out: {each.count} samples, {each.reason}" for each in row.left_out)
     yield from row.conditions

@@ -51,6 +51,7 @@ from megtrim.core.trim.builds.applications import (
 )
 from megtrim.core.trim.committed_keepset import digest_committed, keep_set_checks, list_retrained
 from megtrim.core.trim.cut_warnings import warn_of_blocks
+from megtrim.core.trim.export_warnings import warn_of_exports
 from megtrim.core.trim.keepset_usage import (
     functions_use,
     operators_use,
@@ -417,8 +418,10 @@ def _warnings(session: Session) -> tuple[str, ...]:
     for id_, folder in session.done.items():
         if id_.endswith(JOINED_SUFFIX):
             warnings += filter(None, [folder.result_as(JoinResult).describe()])
-    if config.trim.level == BLOCKS and REDUCED in session.done:
-        warnings += warn_of_blocks(session.done[REDUCED].result_as(ReduceResult).functions)
+    if REDUCED in session.done:
+        functions = session.done[REDUCED].result_as(ReduceResult).functions
+        warnings += warn_of_blocks(functions) if config.trim.level == BLOCKS else ()
+        warnings += warn_of_exports(functions)
     warnings += list_retrained(session)
     warnings += warn_of_libraries(session)
     warnings += warn_of_left_behind(session)

@@ -8,6 +8,7 @@ import shlex
 import sys
 import tempfile
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from megtrim.core.build_spec import (
@@ -21,6 +22,7 @@ from megtrim.core.build_spec import (
     Toolchain,
     Variant,
 )
+from megtrim.core.functions.refusals import RefusalRule
 from megtrim.core.keep.algo_cache import CacheFormat
 from megtrim.core.keep.operators import OperatorCode
 from megtrim.core.project import ModelReader, Project
@@ -102,6 +104,15 @@ _KEPT = ("cpuinfo/", "*AsyncQueueSC*", "*ThreadPool*")
 1.13's version reads uninitialised bytes if /proc/cpuinfo has no line ``Hardware``. Queues and
 threads grow and wait by timing: seen to trap after 3,000 iterations."""
 
+_REFUSALS = (
+    RefusalRule(function="mgb::__assert_fail__", message=4),
+    RefusalRule(function="megdnn::__assert_fail__", message=4),
+)
+"""How its checks end without exceptions, with the checked expression as the fourth argument
+(``src/core/include/megbrain/common.h``, ``dnn/src/common/utils.cpp``; megdnn's is null in minimum
+size). Its other errors are traps (``mgb_trap``, ``megdnn_trap``, ``LITE_THROW``), which the
+generated header turns into calls."""
+
 _OLD_POLICIES = ("CMAKE_POLICY_VERSION_MINIMUM", "3.5")
 """What the engine bundles asks for policies that CMake 4 no longer has."""
 
@@ -124,6 +135,15 @@ _FLATC = HostProgram(
     place="build_dir/host_flatc/install/bin/flatc",
     options=(("FLATBUFFERS_BUILD_TESTS", "OFF"), _OLD_POLICIES),
 )
+_CLANG = re.compile(r"\bclang version (\d+)\.")
+_STRICT_CLANG = 19
+_TOLERANT = (
+    # flatbuffers makes an error of each warning, and this is one of what it uses.
+    "-Wno-error=deprecated-declarations",
+    # The naive kernels call a template of their class so, without arguments.
+    "-Wno-missing-template-arg-list-after-template-kw",
+)
+"""What clang accepts of the engine only so, from this release on."""
 _MODULES = ".gitmodules"
 _SCHEMAS = ("src/serialization/impl/schema.fbs", "src/serialization/impl/schema_v2.fbs")
 _FORMATS = {"mgb1": "mge v1", "mgv2": "mge v2"}
@@ -132,7 +152,6 @@ SCRIPT = "scripts/cmake-build/cross_build_android_arm_inference.sh"
 _WHY = "the engine's own build for Android: it makes flatc, and chooses the ABI's options"
 _GETOPTS = re.compile(r'\bgetopts +"([^"\n]{1,99})"')
 _RELEASE = re.compile(r"^NDK r(\d+)")
-_CLANG = re.compile(r"\bclang version (\d+)\.")
 
 
 class NdkLimit(Value):
@@ -157,7 +176,7 @@ LIMITS = (
         what="clang {} of the NDK",
         pattern=_CLANG,
         lowest=0,
-        highest=18,
+        highest=_STRICT_CLANG - 1,
         wrong="is too new for this engine: it rejects the flatbuffers that the engine bundles",
         seen="clang 19 on Linux: -Werror, a deprecated declaration; clang 14 accepts them",
     ),
@@ -241,6 +260,7 @@ class MegEngine(Project):
     operator_code: OperatorCode | None = OPERATOR_CODE
     own_options: Mapping[str, str] = OWN_OPTIONS
     kept: tuple[str, ...] = _KEPT
+    refusals: tuple[RefusalRule, ...] = _REFUSALS
     kernels: tuple[str, ...] = _KERNELS
     switches: tuple[Switch, ...] = tuple(Switch)
 
@@ -301,19 +321,22 @@ class MegEngine(Project):
             options.append(("MGE_WITH_MINIMUM_SIZE", "ON" if minimum_size else "OFF"))
         options += quirk_options(QUIRKS, toolchain.kind, variant, generation.name)
         overrides = self._sources.overrides(header, forced=generation.header)
+        quick = _QUICK if variant is Variant.PROFILE else ()
+        tolerant = find_tolerant_flags(toolchain)
+        flatc = replace(_FLATC, options=(*_FLATC.options, *_list_flags(tolerant)))
         return BuildSpec(
             variant=variant,
             targets=targets,
             options=tuple(options),
             link_flags=_FOLD.get(toolchain.kind, ()),
-            compile_flags=_QUICK if variant is Variant.PROFILE else (),
+            compile_flags=(*quick, *tolerant),
             script=self._script(toolchain, targets),
             overrides=overrides,
             include=self._sources.include(header),
             forced_header=generation.header if header else None,
             header_option=generation.header_option,
             marks_header=CONTRACT if CONTRACT in header else "",
-            host_programs=(_FLATC,) if _FLATBUFFERS_LISTS in self.checkout.files else (),
+            host_programs=(flatc,) if _FLATBUFFERS_LISTS in self.checkout.files else (),
         )
 
     def library(self, linkage: Linkage, toolchain: Toolchain) -> EngineLibrary:
@@ -409,6 +432,16 @@ def expect_abi(text: str, abi: str, *, root: str) -> None:
     if taken is None or not {"e:", "j:"} <= set(re.findall("[a-z]:", taken[1])):
         msg = f"{root}/{SCRIPT} has no options -e TARGET and -j JOBS, which megtrim uses"
         raise InputError(msg, hint="the engine's script has them from release 1.6 on")
+
+
+def find_tolerant_flags(toolchain: Toolchain) -> tuple[str, ...]:
+    """Return what this compiler needs to accept the flatbuffers that the engine bundles."""
+    found = _CLANG.search(toolchain.version)
+    return _TOLERANT if found and int(found[1]) >= _STRICT_CLANG else ()
+
+
+def _list_flags(flags: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
+    return (("CMAKE_CXX_FLAGS", " ".join(flags)),) if flags else ()
 
 
 def check_ndk(toolchain: Toolchain) -> None:

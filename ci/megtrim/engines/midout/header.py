@@ -159,13 +159,15 @@ def render(
     elemwise_modes: Sequence[tuple[str, int]],
     scopes: Scopes = Scopes(),  # noqa: B008 - a frozen value
     crash_ids: bool = False,
+    errors: bool = False,
     inserted: Inserted = NOTHING_INSERTED,
 ) -> HeaderFiles:
     """``elemwise_modes`` are all modes of the engine, name and value.
 
     ``scopes`` have files of their own in the scoped layout, even if nothing of them is kept, so
     that sources can include them. ``crash_ids``: each region that is left out has a trap of its
-    own, which the scoped layout alone can do. Without scenarios all regions are kept, without
+    own, which the scoped layout alone can do. ``errors``: it calls a function, and so does each
+    trap of the engine. Without scenarios all regions are kept, without
     operators all operators: what is not known is not trimmed. What a kept region of ``inserted``
     may put into a graph is kept as well, although no model lists it.
     Raises InputError for a mode that the engine does not have.
@@ -179,9 +181,12 @@ def render(
         forced += _EVERY_REGION
     if layout is Layout.UPSTREAM and regions:
         forced += _define(_render_specialisations(regions))
+    if errors:
+        forced += _read("refusals.h")
     scoped: Iterable[tuple[str, str]] = ()
     if layout is Layout.SCOPED and regions:
-        scoped = _render_scoped(regions, own.tags, crash_ids=crash_ids)
+        ends = "crash_ids.h" if crash_ids else "traps.h"
+        scoped = _render_scoped(regions, own.tags, ends="errors.h" if errors else ends)
     own_macros = ((macro_file(name), _TITLE + _ONCE + macros.get(name, "")) for name in own.macros)
     return HeaderFiles(files=((FORCED, _TITLE + forced), *scoped, *own_macros))
 
@@ -208,11 +213,10 @@ def _macros(
 
 
 def _render_scoped(
-    regions: Sequence[Region], own: Sequence[str], *, crash_ids: bool
+    regions: Sequence[Region], own: Sequence[str], *, ends: str
 ) -> Iterator[tuple[str, str]]:
-    ours = package_files("megtrim.engines.midout")
-    texts = ("contract.h", "crash_ids.h" if crash_ids else "traps.h")
-    contract = "".join((ours / name).read_text(encoding="utf-8") for name in texts)
+    """``ends``: the file that says what remains of a region that is not kept."""
+    contract = _read("contract.h") + _read(ends)
     by_tag = {tag: tuple(kept) for tag, kept in groupby(regions, key=lambda region: region.tag)}
     shared = (
         _define([f"MEGTRIM_TAG_{tag} ~, (", *_render_declarations(kept), ")"])
@@ -233,6 +237,10 @@ def _render_scoped(
             "}",
         )
         yield tag_file(tag), _TITLE + _ONCE + "".join(f"{line}\n" for line in lines)
+
+
+def _read(name: str) -> str:
+    return (package_files("megtrim.engines.midout") / name).read_text(encoding="utf-8")
 
 
 def _modes(every: Sequence[tuple[str, int]], used: frozenset[str]) -> Iterator[str]:

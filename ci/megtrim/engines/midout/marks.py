@@ -88,13 +88,16 @@ class Midout:
             "files of their own": str(self._scopes_in(layout)),
         }
 
-    def render_header(self, keep: KeepSet, *, layout: str, crash_ids: bool) -> dict[str, str]:
+    def render_header(
+        self, keep: KeepSet, *, layout: str, crash_ids: bool, errors: bool = False
+    ) -> dict[str, str]:
         rendered = render(
             keep,
             layout=Layout(layout),
             elemwise_modes=self._modes(),
             scopes=self._scopes_in(layout),
             crash_ids=crash_ids,
+            errors=errors,
             inserted=self._inserted,
         )
         return dict(rendered.files)

@@ -59,7 +59,7 @@ from megtrim.libs.util.limits import MOST_ITEMS
 from megtrim.libs.util.strict_json import load
 from megtrim.libs.util.value import Value
 from megtrim.times.experiments.commands import StepCommand, StepFiles
-from megtrim.times.experiments.contest import Contest, Side, name_files
+from megtrim.times.experiments.contest import MOST_RUNS, Contest, Side, name_files
 
 VERSION = 6
 BUNDLE_FILE = "bundle.json"
@@ -278,6 +278,8 @@ class Bundle(Value):
             where = contest.id
             require(contest.scenario in known, where, contest.scenario, "a scenario of the bundle")
             scenario = self.scenario(contest.scenario)
+            fits = contest.whole is scenario.is_command
+            require(fits, where, contest.whole, "whole runs of a command, and of no other scenario")
             contest.check_commands({input_.name: input_.suffix for input_ in scenario.inputs})
             for variant in contest.variants.values():
                 found = self.program(variant, scenario.application)
@@ -376,6 +378,8 @@ class BundleContest(Value):
     reference: Variant = Variant.PLAIN
     rival: Variant = Variant.PLAIN
     """Whose program each side runs."""
+    whole: bool = False
+    """Of a command, whose whole runs are timed."""
     cpu_features: Annotated[tuple[Name, ...], Field(max_length=_MOST_FEATURES)] = ()
     """What the device's CPU must have, which the job that packs does not know."""
     sizes: tuple[tuple[Variant, int], ...] = ()
@@ -389,6 +393,8 @@ class BundleContest(Value):
         require_unique(f"{self.id}: sizes", [str(variant) for variant, _ in self.sizes])
         if self.contest is not None:
             _expect_bounded(self.contest, self.id)
+            expected = "steps, unless it is of a command"
+            require(self.contest.whole is self.whole, f"{self.id}: commands", self.whole, expected)
 
     @property
     def held(self) -> Contest:
@@ -449,8 +455,10 @@ def _expect_bounded(contest: Contest, where: str) -> None:
             require(fits, f"{where}: iterations", command.iterations, expected)
             fits = command.step.warmups <= _MOST_WARMUPS
             require(fits, f"{where}: warmups", command.step.warmups, f"at most {_MOST_WARMUPS}")
-        last = commands[-1]  # which alone is measured
-        times += contest.budget.rounds * (last.iterations + last.step.warmups + 1)
+        of_each = MOST_RUNS
+        for last in commands[-1:]:  # which alone is measured
+            of_each = last.iterations + last.step.warmups + 1
+        times += contest.budget.rounds * of_each
     require(times <= MOST_TIMES, f"{where}: times", times, f"at most {MOST_TIMES}")
 
 

@@ -29,7 +29,13 @@ from megtrim.libs.util.limits import MOST_ITEMS, clean_line
 from megtrim.libs.util.strict_json import load
 from megtrim.libs.util.value import Value
 from megtrim.libs.util.wording import count
-from megtrim.times.experiments.contest import Contest, ContestResult, Mark, Sample
+from megtrim.times.experiments.contest import (
+    MOST_RUNS,
+    Contest,
+    ContestResult,
+    Mark,
+    Sample,
+)
 
 VERSION = 3
 LARGEST_RECORD = LARGEST_DOCUMENT
@@ -76,7 +82,7 @@ def parse_record(text: str, *, source: str) -> ContestRecord:
 
 def make_contest_result(record: ContestRecord, digest: str) -> EvidenceResult:
     result = record.result
-    samples = count(len(result.samples), "process", "processes")
+    samples = count(sum(each.processes for each in result.samples), "process", "processes")
     text = f"timed: {samples}" if result.status is PerformanceStatus.MEASURED else result.reason
     return EvidenceResult(
         scenario=record.contest,
@@ -238,10 +244,15 @@ def _list_objections(result: ContestResult, contest: Contest) -> Iterator[str]:
     yield from _list_places(result.samples, contest)
     if measured:
         yield from _list_gaps(result.samples, contest)
+    if result.by_run_length and contest.whole:
+        yield "its times are from runs of different lengths"
     if not result.by_run_length:
         yield from _list_lengths(result.samples, contest)
     times_ms = (
-        (sample.prepare_ms or 0.0) + sum(sample.warm_ups_ms) + sum(sample.iterations_ms)
+        (sample.prepare_ms or 0.0)
+        + sum(sample.warm_ups_ms)
+        + sum(sample.iterations_ms)
+        + sum(sample.runs_ms)
         for sample in result.samples
     )
     total_s = sum(times_ms) / 1000
@@ -276,10 +287,20 @@ def _list_gaps(samples: tuple[Sample, ...], contest: Contest) -> Iterator[str]:
 
 
 def _list_lengths(samples: tuple[Sample, ...], contest: Contest) -> Iterator[str]:
-    whole = [sample for sample in samples if Mark.DAMAGED_LOG not in sample.marks]
-    counts = sorted({len(each.iterations_ms) for each in whole})
-    least = max(each.commands[-1].iterations for _, each in contest.sides)
+    kept = [sample for sample in samples if Mark.DAMAGED_LOG not in sample.marks]
+    if contest.whole:
+        what = "whole runs"
+        counts = sorted({len(each.runs_ms) for each in kept})
+        least = 1
+    else:
+        what = "iterations"
+        counts = sorted({len(each.iterations_ms) for each in kept})
+        least = max(each.commands[-1].iterations for _, each in contest.sides)
     if len(counts) > 1:
-        yield f"its samples have {counts[0]} and {counts[-1]} iterations"
+        yield f"its samples have {counts[0]} and {counts[-1]} {what}"
     elif counts and counts[0] < least:
-        yield f"its samples have {counts[0]} iterations, asked were {least}"
+        yield f"its samples have {counts[0]} {what}, asked were {least}"
+    elif contest.whole and counts and counts[0] > MOST_RUNS:
+        yield f"its samples have {counts[0]} {what}, expected at most {MOST_RUNS}"
+    if any(bool(each.iterations_ms if contest.whole else each.runs_ms) for each in samples):
+        yield f"its samples have other times than {what}"

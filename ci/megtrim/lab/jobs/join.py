@@ -403,6 +403,7 @@ def _find_outcome(asked: BundleContest, verdict: Verdict, judge: TimesJudge) -> 
         cpu_class=asked.cpu_class,
         subject=asked.subject,
         artifact=asked.artifact,
+        whole=asked.whole,
         result=None,
         sizes=dict(asked.sizes),
         reproduce=show_again(verdict.invocation, asked.scenario, asked.subject),

@@ -290,11 +290,13 @@ def _forms(name: str, session: Session, purpose: JobPurpose) -> Iterator[tuple[s
                 yield label, links.file(path)
     for variant, build in builds.items():
         yield variant, binary(build, name)
-    if purpose is not JobPurpose.VERIFY or Variant.REDUCED not in builds:
+    if Variant.REDUCED not in builds:
         return
     rest = f"{applications.find_holder(name, session)}{REST_SUFFIX}"
     if f"bin/{rest}" in builds[Variant.REDUCED].files:
         yield REST, binary(builds[Variant.REDUCED], rest)
+    if purpose is not JobPurpose.VERIFY:
+        return
     # A device cannot ask for the link where a trap wants it.
     if files := trap_diagnosis.named_files(name, session):
         yield from zip((Link.NAMED, DROPPED), files, strict=True)

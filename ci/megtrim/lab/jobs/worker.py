@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from megtrim.core.build_spec import REST_SUFFIX, Link, Variant
+from megtrim.core.build_spec import Link, Variant
 from megtrim.core.checks.check import DeviceIdentity
 from megtrim.core.checks.statuses import ScenarioStatus
 from megtrim.core.evidence.evidence import (
@@ -63,6 +63,7 @@ from megtrim.times.experiments.commands import describe_lacking
 from megtrim.times.experiments.contest import ContestResult
 from megtrim.times.measuring.timing import measure
 from megtrim.times.measuring.timing_runs import ContestFiles
+from megtrim.times.measuring.whole_runs import CommandFiles
 
 _TAIL_LINES = 30
 _GIVEN_UP_AFTER = 2
@@ -206,9 +207,7 @@ class _Worker:
         listed = bundle.program(DROPPED, scenario.application)
         dropped = self._take(listed, "dropped.txt") if listed else None
         reduced = self._program(Variant.REDUCED, scenario)
-        if rest := bundle.program(REST, scenario.application):
-            holder = spec.with_program(reduced).holder
-            take(self.job.folder, rest, holder.with_name(f"{holder.name}{REST_SUFFIX}"))
+        rest = self._take_rest(spec.with_program(reduced), scenario)
         profile = None
         if explained:
             program = self._program(Variant.PROFILE, scenario)
@@ -220,7 +219,7 @@ class _Worker:
         trial = VerificationCase(
             spec=spec,
             reduced=reduced,
-            rest=bool(rest),
+            rest=rest,
             profile=profile,
             keep=keep,
             tolerance=scenario.tolerance,
@@ -284,15 +283,8 @@ class _Worker:
         if lacking := describe_lacking(contest.cpu_features, features):
             return make_skipped_result(contest, lacking)
         scenario = bundle.scenario(contest.scenario)
-        files = ContestFiles(
-            programs={
-                side: self._program(variant, scenario) for side, variant in contest.variants.items()
-            },
-            model=self._take_model(scenario),
-            inputs=self._take_inputs(scenario),
-            cache=self._take_cache(scenario),
-        )
         try:
+            files = self._take_files(contest, scenario)
             result = measure(contest.held, files, lease, say=self.console.say)
         except (ProductFailure, UnsupportedRelocations) as failure:
             result = ContestResult(status=PerformanceStatus.FAILED, reason=failure.message)
@@ -307,6 +299,26 @@ class _Worker:
         )
         digest = self._keep(dump(record).encode(), LARGEST_RECORD, "record of times")
         return make_contest_result(record, digest)
+
+    def _take_files(
+        self, contest: BundleContest, scenario: BundleScenario
+    ) -> ContestFiles | CommandFiles:
+        if scenario.is_command:
+            specs = {}
+            for side, variant in contest.variants.items():
+                spec = self._make_spec(scenario, variant)
+                if variant is Variant.REDUCED:
+                    self._take_rest(spec, scenario)
+                specs[side] = spec.with_own_rest()
+            return CommandFiles(specs=specs, vary=scenario.judgement.vary)
+        return ContestFiles(
+            programs={
+                side: self._program(variant, scenario) for side, variant in contest.variants.items()
+            },
+            model=self._take_model(scenario),
+            inputs=self._take_inputs(scenario),
+            cache=self._take_cache(scenario),
+        )
 
     def _make_failure_result(self, scenario: _Asked, failure: MegtrimError) -> EvidenceResult:
         of_machine = isinstance(failure, UnsupportedRelocations)
@@ -360,6 +372,13 @@ class _Worker:
         for name, own in job.bundle.companion_files(variant, application).items():
             take(job.folder, own, place / name)
         return take(job.folder, digest, place / (application or job.bundle.target))
+
+    def _take_rest(self, spec: RunSpec, scenario: BundleScenario) -> bool:
+        """Put the companion file next to the trimmed one, and tell whether there is any."""
+        rest = self.job.bundle.program(REST, scenario.application)
+        if rest is not None:
+            take(self.job.folder, rest, spec.rest)
+        return rest is not None
 
     def _take_inputs(self, scenario: BundleScenario) -> dict[str, Path]:
         taken = {

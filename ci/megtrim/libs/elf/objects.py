@@ -85,7 +85,7 @@ def _number(digits: bytes) -> int:
 
 
 _COMPACT_RELOCATIONS = 0x40000014
-"""LLVM's CREL, which no compiler writes by default."""
+"""LLVM's CREL, which no compiler writes by default, and which cannot be edited in place."""
 _KIND = struct.Struct("<4x2B10x2H")
 _LITTLE = 1
 _RELOCATABLE = 1
@@ -172,8 +172,12 @@ class Object(ElfLayout):
         """Whether its relocations are of one kind, and no hostile ones that overlap."""
         tables = (self.sections[at] for filling in self.relocated.values() for at in filling)
         claimed = sum(table.size_bytes for table in tables)
-        foreign = any(e.kind in (self._foreign, _COMPACT_RELOCATIONS) for e in self.sections)
-        return not foreign and claimed <= self.size_bytes
+        foreign = any(each.kind == self._foreign for each in self.sections)
+        return not foreign and not self.is_compact and claimed <= self.size_bytes
+
+    @property
+    def is_compact(self) -> bool:
+        return any(each.kind == _COMPACT_RELOCATIONS for each in self.sections)
 
     def find_symbols(self) -> dict[int, Symbol]:
         table = self.find_table(SYMBOL_TABLE)
@@ -206,11 +210,25 @@ class Object(ElfLayout):
 
 def open_object(data: bytes) -> Object | None:
     """Return an object that can be edited; None for files of all other kinds."""
+    unit = _open_any(data)
+    return unit if unit is not None and unit.is_usable else None
+
+
+def _open_any(data: bytes) -> Object | None:
     width, order, kind, machine = _KIND.unpack_from(data)
     if (order, kind) != (_LITTLE, _RELOCATABLE) or (width, machine) not in _WIDTHS:
         return None
-    unit = Object(data)
-    return unit if unit.is_usable else None
+    return Object(data)
+
+
+def _open_readable(data: bytes, member: str, source: str) -> Object | None:
+    """Raises InputError for compact relocations: what it refers to would not be seen."""
+    unit = _open_any(data)
+    if unit is not None and unit.is_compact:
+        where = f"{source}({member})" if member else source
+        msg = f"{where}: its relocations are compact (CREL), which megtrim does not read"
+        raise InputError(msg, hint="compile it without -Wa,--crel")
+    return unit if unit is not None and unit.is_usable else None
 
 
 def members(data: memoryview) -> Iterator[tuple[str, int, int]]:
@@ -232,14 +250,14 @@ def read_each(
     """Return all that ``read`` finds in the objects of a file, with where each object begins.
 
     ``read`` gets a member's name and its object; files of other kinds have none. Raises InputError
-    for a damaged object or archive.
+    for a damaged object or archive, and for objects with compact relocations.
     """
     view = memoryview(data)
     try:
         return [
             (start, found)
             for member, start, end in members(view)
-            if (unit := open_object(bytes(view[start:end])))
+            if (unit := _open_readable(bytes(view[start:end]), member, source))
             for found in read(member, unit)
         ]
     except (ValueError, LookupError, struct.error, OverflowError, MemoryError, TypeError):

@@ -116,19 +116,27 @@ def read_program(
         return None
     shipped = read_linked(reduced.file(f"{_BINARIES}{name}"))
     dropped = tuple(sorted(linking.read_dropped(reduced, name) or ()))
-    return make_program(name, shipped, table, dropped, keep)
+    crash_ids = reduced.result_as(ReduceResult).crash_ids
+    return make_program(name, shipped, table, dropped, keep, crash_ids=crash_ids)
 
 
 def make_program(
-    name: str, shipped: bytes, table: FunctionTable, left_out: tuple[str, ...], keep: KeepSet
+    name: str,
+    shipped: bytes,
+    table: FunctionTable,
+    left_out: tuple[str, ...],
+    keep: KeepSet,
+    *,
+    crash_ids: bool | None,
 ) -> TrimmedProgram:
+    """``crash_ids``: what the trim says; None: it is a release of an older megtrim, guess."""
     return TrimmedProgram(
         name=name,
         shipped=shipped,
         table=table,
         left_out=tuple(sorted({*left_out, *_find_parts(name, shipped, table)})),
         trims_regions=bool(keep.regions()),
-        crash_ids=_has_crash_ids(table),
+        crash_ids=_guess_crash_ids(table) if crash_ids is None else crash_ids,
     )
 
 
@@ -155,7 +163,7 @@ def _read_twin(name: str, build: StageFolder) -> FunctionTable | None:
         return None  # stripped by the linker, or of a machine that megtrim cannot read
 
 
-def _has_crash_ids(table: FunctionTable) -> bool:
+def _guess_crash_ids(table: FunctionTable) -> bool:
     if guards.MISSING in table.exported:
         return False  # its stubs have numbers as well, and trap all in one place
     read_trap = find_trap_reader()

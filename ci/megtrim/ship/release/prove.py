@@ -188,11 +188,17 @@ def read_release(folder: Path, *, shown: str) -> FinishedTrim:
 def read_programs(folder: Path, contents: ReleaseContents, *, shown: str) -> FinishedTrim:
     """Raises InputError if nothing in the release has symbols."""
     keep = read_keep_set(folder / KEEP_SET_PATH)
-    found = {each.name: _read_program(folder, each, keep) for each in contents.artifacts}
+    crash_ids = contents.trim.crash_ids
+    found = {
+        each.name: _read_program(folder, each, keep, crash_ids=crash_ids)
+        for each in contents.artifacts
+    }
     return finish_trim(dict(sorted(found.items())), keep, shown=shown)
 
 
-def _read_program(folder: Path, artifact: ReleaseArtifact, keep: KeepSet) -> TrimmedProgram | None:
+def _read_program(
+    folder: Path, artifact: ReleaseArtifact, keep: KeepSet, *, crash_ids: bool | None
+) -> TrimmedProgram | None:
     twin = folder / SYMBOLS / artifact.name
     if not twin.is_file():
         return None
@@ -208,4 +214,4 @@ def _read_program(folder: Path, artifact: ReleaseArtifact, keep: KeepSet) -> Tri
             folder / path, most_bytes=LARGEST_DOCUMENT, expected="a part of a release", shown=path
         )
         left_out, _ = parse_left_out(text, source=path)
-    return make_program(artifact.name, shipped, table, left_out, keep)
+    return make_program(artifact.name, shipped, table, left_out, keep, crash_ids=crash_ids)

@@ -23,15 +23,18 @@ from megtrim.libs.util.value import Value
 from megtrim.libs.util.wording import count
 from megtrim.places.devices.cpu import read_cpu_features
 from megtrim.times.experiments.commands import (
+    OF_FLAGS,
     Situation,
     choose_backend,
     describe_needs,
     find_data_type,
     why_not,
 )
+from megtrim.times.experiments.contest import MOST_RUNS
 from megtrim.times.experiments.listing import describe_effects, describe_step, show_commands
 
 DEFAULT_CONFIG = Path("megtrim.yaml")
+_OF_COMMANDS = "each command as it is, from its start to its end"
 
 
 def list_experiments(
@@ -48,7 +51,7 @@ def list_experiments(
     if as_json:
         show_json({"experiments": [_row(experiment, found) for experiment in experiments]})
         return
-    every = names or everything or not found.situations
+    every = names or everything or not (found.situations or found.only_commands)
     shown = [each for each in experiments if every or None in _reasons(each, found).values()]
     width = max((len(experiment.name) for experiment in shown), default=0)
     for experiment in shown:
@@ -63,6 +66,11 @@ def _lines(experiment: Experiment, found: Surroundings, width: int) -> list[str]
     answers = {model: why or "can run" for model, why in _reasons(experiment, found).items()}
     if len({*answers.values()}) == 1:
         answers = {"here": next(iter(answers.values()))}
+    if found.only_commands:
+        title = _OF_COMMANDS if experiment.name == BASELINE else experiment.title
+        processes = f"{FEWEST_ROUNDS}, of a short command up to {FEWEST_ROUNDS * MOST_RUNS}"
+        pairs = [("processes", processes), *answers.items()]
+        return [f"{experiment.name:<{width}}  {title}", *(f"    {a}: {b}" for a, b in pairs)]
     pairs = [("needs", ", ".join(describe_needs(experiment)))]
     pairs += [("step", describe_step(step)) for step in experiment.steps]
     pairs += [
@@ -84,6 +92,8 @@ def _describe_processes(experiment: Experiment) -> str:
 
 
 def _reasons(experiment: Experiment, found: Surroundings) -> Mapping[str, str | None]:
+    if found.only_commands:
+        return {"here": None if experiment.name == BASELINE else OF_FLAGS}
     return {model: why_not(experiment, each) for model, each in found.situations.items()}
 
 
@@ -113,16 +123,21 @@ class Surroundings(Value):
     """Without a model; without a configuration the newest program."""
     situations: Mapping[str, Situation]
     """By the name of the model; empty without a configuration."""
+    only_commands: bool = False
+    """The engine has no program of its own, and so no flags that experiments could set."""
     notes: tuple[str, ...] = ()
     """What could not be found out, and so was not held against any experiment."""
 
 
 def look_around(config: Path | None, engine_source: Path | None) -> Surroundings:
+    newest = Situation(dialect=find_program().DIALECTS[0], architecture=None)
     if config is None:
-        newest = find_program().DIALECTS[0]
-        return Surroundings(usual=Situation(dialect=newest, architecture=None), situations={})
+        return Surroundings(usual=newest, situations={})
     loaded = load_config(config, engine_source=engine_source)
     processes = open_processes()
+    flags = open_engine(loaded, processes).flags
+    if flags is None:
+        return Surroundings(usual=newest, situations={}, only_commands=True)
     notes = []
     machine = None
     try:
@@ -131,7 +146,7 @@ def look_around(config: Path | None, engine_source: Path | None) -> Surroundings
         notes.append(f"the architecture is not known: {problem.message}")
     here = all(device.kind in _HERE for device in loaded.config.devices)
     usual = Situation(
-        dialect=find_dialect(open_engine(loaded, processes).flags),
+        dialect=find_dialect(flags),
         architecture=machine,
         # Those of this machine, if no experiment may run on another one.
         cpu_features=read_cpu_features() if machine == platform.machine() and here else None,

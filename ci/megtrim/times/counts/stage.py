@@ -10,7 +10,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 
-from megtrim.core.build_spec import REST_SUFFIX, Variant
+from megtrim.core.build_spec import Variant
 from megtrim.core.chain.graph import BASE, BASE_REDUCED, PLAIN, REDUCED, Task
 from megtrim.core.chain.result_store import StageFolder, content_of
 from megtrim.core.chain.session import Session, binary, scenario_inputs
@@ -371,9 +371,7 @@ def _make_spec(scenario: Scenario, session: Session, program: Path) -> RunSpec:
 
 def _make_counted_spec(scenario: Scenario, session: Session, program: Path) -> RunSpec:
     """With its companion file, if there is one: the emulated CPU may choose others."""
-    made = replace(_make_spec(scenario, session, program), dumps=False)
-    rest = made.holder.with_name(f"{made.holder.name}{REST_SUFFIX}")
-    return replace(made, with_rest=rest.is_file())
+    return replace(_make_spec(scenario, session, program), dumps=False).with_own_rest()
 
 
 def _ask_for(iterations: int, made: RunSpec, session: Session) -> RunSpec:

@@ -1,1 +1,1 @@
-"""The experiments: what each one needs, runs and makes."""
+"""Experiments: which can run here, their commands, their contests, and lists of them."""

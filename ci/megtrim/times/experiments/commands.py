@@ -30,6 +30,7 @@ _WARMUPS = 1
 _OLD_TARGETS = {"x86_64": "x86", "aarch64": "arm", "arm": "arm"}
 """What ``--layout-transform cpu`` is called in 1.6, by the architecture."""
 
+OF_FLAGS = "a command runs as it is written, and this experiment sets flags that it does not have"
 NO_GPU = "not run here: needs an NVIDIA GPU"
 
 _INT4 = frozenset({"QuantizedS4", "Quantized4Asymm"})

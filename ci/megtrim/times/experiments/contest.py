@@ -29,6 +29,10 @@ _ALPHA = 0.02
 """Error rate of all looks together."""
 
 
+MOST_RUNS = 10
+"""Of a short command, for one sample."""
+
+
 class Mark(StrEnum):
     THROTTLED = "throttled"
     BUSY = "busy machine"
@@ -37,7 +41,7 @@ class Mark(StrEnum):
 
 
 class Sample(Value):
-    """One process of one contestant; all times in milliseconds, above zero."""
+    """What one contestant did in its turn; all times in milliseconds, above zero."""
 
     contestant: str
     round_number: int
@@ -45,11 +49,13 @@ class Sample(Value):
     prepare_ms: float | None = None
     warm_ups_ms: tuple[float, ...] = ()
     iterations_ms: tuple[float, ...] = ()
+    runs_ms: tuple[float, ...] = ()
+    """Of a command: its whole runs, one after the other, each a process of its own."""
     marks: tuple[Mark, ...] = ()
 
     def __post_init__(self) -> None:
         prepare = () if self.prepare_ms is None else (self.prepare_ms,)
-        for time_ms in (*prepare, *self.warm_ups_ms, *self.iterations_ms):
+        for time_ms in (*prepare, *self.warm_ups_ms, *self.iterations_ms, *self.runs_ms):
             if not math.isfinite(time_ms) or time_ms <= 0:
                 msg = (
                     f"{self.contestant}, round {self.round_number}: a time is {time_ms} ms; "
@@ -61,6 +67,10 @@ class Sample(Value):
     def counts(self) -> bool:
         return not self.marks
 
+    @property
+    def processes(self) -> int:
+        return max(1, len(self.runs_ms))
+
     def time_ms(self, stage: TimeStage) -> float | None:
         match stage:
             case TimeStage.PREPARE:
@@ -71,6 +81,9 @@ class Sample(Value):
                 return self.warm_ups_ms[1] if len(self.warm_ups_ms) > 1 else None
             case TimeStage.INFERENCE:
                 return statistics.median(self.iterations_ms) if self.iterations_ms else None
+            case TimeStage.WHOLE_RUN:
+                # A phone's clock has steps of 10 ms: their mean knows more than their median.
+                return statistics.fmean(self.runs_ms) if self.runs_ms else None
 
 
 class SamplingPlan(Value):
@@ -123,17 +136,18 @@ class Side(StrEnum):
 
 class Contestant(Value):
     name: str
-    commands: tuple[StepCommand, ...]
+    commands: tuple[StepCommand, ...] = ()
+    """None: its program runs the scenario's own command, whole."""
 
     def __post_init__(self) -> None:
         measured = [command.step.measured for command in self.commands]
-        if measured != [False] * (len(measured) - 1) + [True]:
+        if measured and measured != [False] * (len(measured) - 1) + [True]:
             msg = f"{self.name}: the last step is measured, and no other"
             raise ValueError(msg)
 
     @property
     def searches(self) -> bool:
-        return self.commands[-1].step.searches
+        return any(command.step.searches for command in self.commands[-1:])
 
 
 class Contest(Value):
@@ -152,6 +166,19 @@ class Contest(Value):
         if self.rival is not None and self.rival.name == self.reference.name:
             msg = f"{self.rival.name}: both sides of a contest have this name"
             raise ValueError(msg)
+        if self.rival is not None and bool(self.rival.commands) is self.whole:
+            msg = f"{self.rival.name}: one side of a contest has steps, and the other one has none"
+            raise ValueError(msg)
+
+    @property
+    def whole(self) -> bool:
+        """Whether a command is run from start to end, which has no iterations."""
+        return not self.reference.commands
+
+    @property
+    def stage(self) -> TimeStage:
+        """Return what is compared."""
+        return TimeStage.WHOLE_RUN if self.whole else TimeStage.INFERENCE
 
     @property
     def width(self) -> int:
@@ -160,7 +187,11 @@ class Contest(Value):
         The main thread spins while it waits for the worker: on one CPU, 15 times as long.
         """
         in_place = all(
-            any(part.replace("_", "-") in _IN_PLACE for part in contestant.commands[-1].argv)
+            any(
+                part.replace("_", "-") in _IN_PLACE
+                for command in contestant.commands[-1:]
+                for part in command.argv
+            )
             for _, contestant in self.sides
         )
         return self.threads if in_place else self.threads + 1
@@ -169,6 +200,10 @@ class Contest(Value):
     def sides(self) -> tuple[tuple[Side, Contestant], ...]:
         found = ((Side.REFERENCE, self.reference),)
         return found if self.rival is None else (*found, (Side.RIVAL, self.rival))
+
+
+def find_side(contest: Contest, name: str) -> tuple[Side, Contestant]:
+    return next(each for each in contest.sides if each[1].name == name)
 
 
 class ContestResult(Value):

@@ -13,7 +13,7 @@ from megtrim.core.timing.catalogue import BASELINE, find_experiments
 from megtrim.core.timing.experiment import CacheUse, Experiment, Step
 from megtrim.core.timing.spec import FEWEST_ROUNDS, SEARCH_ROUNDS, Criterion
 from megtrim.core.trim.builds import applications
-from megtrim.core.trim.runs.scenario_runs import cache_of, scenario_of
+from megtrim.core.trim.runs.scenario_runs import cache_of, make_run_spec, scenario_of
 from megtrim.libs.programs.flags import Flag, parse_flags, render_flags
 from megtrim.libs.programs.parity import EXACT, Tolerance
 from megtrim.libs.util.errors import InputError
@@ -22,6 +22,7 @@ from megtrim.places.devices.device import Lease
 from megtrim.places.devices.retry import run_with_retries
 from megtrim.times.experiments.commands import (
     ITERATIONS,
+    OF_FLAGS,
     Situation,
     StepCommand,
     StepFiles,
@@ -43,9 +44,8 @@ from megtrim.times.experiments.contest import (
 )
 from megtrim.times.measuring.timing import measure
 from megtrim.times.measuring.timing_runs import ContestFiles
+from megtrim.times.measuring.whole_runs import CommandFiles
 from megtrim.times.plan import compares_with_base, experiment_of, list_trimmed, trimmed_variant
-
-_OF_APPLICATION = "the scenario runs an application, which prints no times that megtrim reads"
 
 
 def plan_contest(task: Task, session: Session) -> Contest | str:
@@ -85,7 +85,7 @@ def look_at(scenario: Scenario, session: Session, *, here: bool = True) -> Situa
     )
 
 
-def find_files(task: Task, session: Session) -> ContestFiles:
+def find_files(task: Task, session: Session) -> ContestFiles | CommandFiles:
     scenario = scenario_of(task)
     variant = trimmed_variant(task)
     reference = BASE if compares_with_base(task) else PLAIN
@@ -96,6 +96,13 @@ def find_files(task: Task, session: Session) -> ContestFiles:
         Side.REFERENCE: applications.program(scenario, request, builds[reference]),
         Side.RIVAL: applications.program(scenario, request, builds[rival]),
     }
+    if scenario.settings.is_command:
+        cache = cache_of(scenario, session)
+        specs = {
+            side: make_run_spec(scenario, session, program, cache=cache).with_own_rest()
+            for side, program in programs.items()
+        }
+        return CommandFiles(specs=specs, vary=scenario.judgement.vary)
     inputs = {name: request.path(path) for name, path in scenario.settings.inputs.items()}
     return ContestFiles(
         programs=programs,
@@ -126,7 +133,7 @@ def measure_task(
 def _plan(task: Task, session: Session, *, here: bool) -> Contest | str:
     scenario = scenario_of(task)
     if scenario.settings.is_command:
-        return _OF_APPLICATION
+        return _plan_command(task, scenario, session)
     if variant := trimmed_variant(task):
         return _plan_trimming(scenario, variant, session)
     experiment = find_experiments([experiment_of(task)])[0]
@@ -135,6 +142,21 @@ def _plan(task: Task, session: Session, *, here: bool) -> Contest | str:
         return reason
     since_base = compares_with_base(task)
     return _plan_experiment(experiment, scenario, situation, session, since_base=since_base)
+
+
+def _plan_command(task: Task, scenario: Scenario, session: Session) -> Contest | str:
+    variant = trimmed_variant(task)
+    allowed = scenario.settings.allowed
+    baseline = Contestant(name=BASELINE)
+    if variant:
+        plain = Contestant(name=Variant.PLAIN)
+        return _make_contest(scenario, session, plain, Contestant(name=variant), allowed)
+    if experiment_of(task) != BASELINE:
+        return OF_FLAGS
+    if compares_with_base(task):
+        base = Contestant(name=Variant.BASE)
+        return _make_contest(scenario, session, base, baseline, allowed)
+    return _make_contest(scenario, session, baseline, None, allowed)
 
 
 def _plan_experiment(

@@ -26,11 +26,11 @@ from megtrim.places.devices.retry import expect_not_killed
 from megtrim.times.experiments.commands import StepCommand, StepFiles, make_dumping
 from megtrim.times.experiments.contest import Contestant, Mark, Sample, Side, name_files
 
-_PADDING = "MEGTRIM_PADDING"
+PADDING = "MEGTRIM_PADDING"
 _RUN_OF_OUTPUT = re.compile(r"run(?P<run>\d{1,9})-var(?P<id>\d{1,9})", re.ASCII)
 _LONGEST_REASON = 300
 _SHORTEST_MS = 0.0005
-"""What a log shows as 0.000."""
+"""What a log, or a phone's clock, shows as 0."""
 LARGEST_PADDING_BYTES = 4096
 """One page: the size of the environment moves the stack within it."""
 
@@ -106,7 +106,7 @@ class ContestRuns:
         padding_bytes: int = 0,
     ) -> ProgramRun:
         command = contestant.commands[-1]
-        env = {_PADDING: "x" * padding_bytes}
+        env = {PADDING: "x" * padding_bytes}
         return self._run(side, contestant, command, ("--iter", str(iterations)), env=env, cpus=cpus)
 
     def run_for_outputs(self, side: str, contestant: Contestant) -> tuple[bytes, ...]:
@@ -148,14 +148,19 @@ class ContestRuns:
         self.program_time_s += run.wall_s
         relocation_support.expect_loaded(self._machine, run)
         expect_not_killed(self._machine, run)
-        if ending(run) is RunOutcome.PASSED:
-            return run
-        ended = f"it ended with {run.rc} ({ending(run)})"
-        if said := read_error(run.stderr) or read_error(run.stdout):
-            ended += f": {said}"
-        if run.timed_out:
-            ended = f"it did not end within {self._timeout_s:g} s"
-        raise ContestEnded(PerformanceStatus.FAILED, f"{contestant.name}: {ended}")
+        expect_passed(contestant.name, run, timeout_s=self._timeout_s)
+        return run
+
+
+def expect_passed(name: str, run: ProgramRun, *, timeout_s: float) -> None:
+    if ending(run) is RunOutcome.PASSED:
+        return
+    ended = f"it ended with {run.status} ({ending(run)})"
+    if said := read_error(run.stderr) or read_error(run.stdout):
+        ended += f": {said}"
+    if run.timed_out:
+        ended = f"it did not end within {timeout_s:g} s"
+    raise ContestEnded(PerformanceStatus.FAILED, f"{name}: {ended}")
 
 
 def read_times(run: ProgramRun, *, source: str, iterations: int, warmups: int) -> TimingLog | None:
@@ -193,6 +198,11 @@ def make_sample_by_length(
     took_ms = 1000 * (runs[1].wall_s - runs[0].wall_s) / (lengths[1] - lengths[0])
     sample = _make_marked(turn, runs, other_load)
     return replace(sample, iterations_ms=(took_ms,)) if took_ms > 0 else sample
+
+
+def make_sample_of_runs(turn: Turn, runs: Sequence[ProgramRun], *, other_load: float) -> Sample:
+    sample = _make_marked(turn, runs, other_load)
+    return replace(sample, runs_ms=_lengthen(1000 * run.wall_s for run in runs))
 
 
 def _make_marked(turn: Turn, runs: Sequence[ProgramRun], other_load: float) -> Sample:

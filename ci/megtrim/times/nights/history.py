@@ -30,7 +30,7 @@ LARGEST_RUN_BYTES = 1024 * 1024
 MOST_RUNS = 20_000
 _MOST_ROWS = 5_000
 _SHA256 = re.compile(r"[0-9a-f]{64}", re.ASCII)
-_TimeKey = tuple[str, str, str, str]
+_TimeKey = tuple[str, str, TimeStage, str]
 _Measured: TypeAlias = "tuple[HistoryRun, PerformanceRow, StageTime | None]"
 
 
@@ -142,7 +142,8 @@ def _find_newest(runs: Iterable[HistoryRun]) -> dict[_TimeKey, _Measured]:
     for run in sorted(runs, key=lambda each: each.id):
         for row in run.rows:
             for time in row.bounded_times or (None,):
-                stage = time.stage if time else TimeStage.INFERENCE
+                lost = TimeStage.WHOLE_RUN if row.whole else TimeStage.INFERENCE
+                stage = time.stage if time else lost
                 key = (row.scenario, row.experiment, stage, run.device)
                 newest[key] = run, row, time
     return newest
@@ -157,6 +158,7 @@ def _compare_newest(key: _TimeKey, sides: Sequence[_Measured], *, only: str) -> 
         scenario=scenario,
         cpu_class=first_row.cpu_class,
         experiment=contestant,
+        whole=first_row.whole,
         device=first_row.device,
     )
     reason = ""
@@ -167,7 +169,7 @@ def _compare_newest(key: _TimeKey, sides: Sequence[_Measured], *, only: str) -> 
     if reason or before is None or after is None:
         lost = first_row if before is None else second_row
         reason = reason or f"{lost.status}: {lost.reason or 'too few processes for an interval'}"
-        return row(status=PerformanceStatus.SKIPPED, reason=f"{stage}: {reason}")
+        return row(status=PerformanceStatus.SKIPPED, reason=f"{stage.label}: {reason}")
     lower, middle, upper = combine(before, after)
     ratio = RatioResult(
         against=Reference.BASE,

@@ -10,7 +10,7 @@ from datetime import datetime
 from enum import StrEnum
 from itertools import accumulate
 
-from megtrim.core.timing.spec import PerformanceStatus, TimeStage
+from megtrim.core.timing.spec import PerformanceStatus
 from megtrim.core.timing.times import RatioResult, Reference
 from megtrim.core.verdict.performance import Performance, PerformanceRow, Point, Row, TrimmingRow
 from megtrim.libs.util.value import Value
@@ -238,8 +238,8 @@ def _make_record(night: Night, scenario: str, slower: tuple[Row, ...]) -> Regres
 
 def _suspect(night: Night, row: PerformanceRow) -> tuple[str, str]:
     """Nights between the base and this one are fast or slow by what they are nearer to."""
-    now = next((time_s for time_s in row.times if time_s.stage is TimeStage.INFERENCE), None)
-    ratio = next((each for each in list_slower(row) if each.stage is TimeStage.INFERENCE), None)
+    now = next((time_s for time_s in row.times if time_s.stage.decides), None)
+    ratio = next((each for each in list_slower(row) if each.stage.decides), None)
     last_good = night.base
     first_bad = night.head
     if now is None or ratio is None:
@@ -256,7 +256,8 @@ def _list_points_since_base(night: Night, row: PerformanceRow) -> Sequence[Point
     found = [
         each
         for each in make_series(night.runs, scenario=row.scenario)
-        if (each.key.contestant, each.key.stage) == (row.experiment, TimeStage.INFERENCE)
+        if each.key.contestant == row.experiment
+        and each.key.stage.decides
         and each.device_name == row.device
     ]
     if not found:

@@ -70,7 +70,7 @@ def add_history(verdict: Verdict, runs: Sequence[HistoryRun]) -> Verdict:
     newest: dict[tuple[str, str], Series] = {}
     for each in make_series(runs):
         key = (each.key.scenario, each.key.contestant)
-        if each.key.stage is TimeStage.INFERENCE and each.key.scenario in classes:
+        if each.key.stage.decides and each.key.scenario in classes:
             known = newest.get(key)
             if known is None or known.points[-1].run < each.points[-1].run:
                 newest[key] = each
@@ -112,6 +112,7 @@ def _make_row(
         experiment=_fit(experiment),
         device=_fit(device),
         emulated=row.emulated,
+        whole=row.whole,
         status=status,
         reason=_fit(reason) if reason else "",
         times=times,
@@ -131,6 +132,7 @@ def _show(series: Series, cpu_class: str) -> HistorySeries:
         scenario=series.key.scenario,
         cpu_class=cpu_class,
         experiment=series.key.contestant,
+        whole=series.key.stage is TimeStage.WHOLE_RUN,
         points=tuple(points[day] for day in sorted(points)),
         changes=tuple(changes),
     )

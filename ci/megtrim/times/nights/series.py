@@ -30,7 +30,7 @@ class SeriesKey:
     method: int
 
     def __str__(self) -> str:
-        return f"{self.scenario} {self.contestant} {self.stage}"
+        return f"{self.scenario} {self.contestant} {self.stage.label}"
 
 
 class Change(Value):

@@ -12,8 +12,6 @@ def list_values(performance: Performance) -> Mapping[str, Any]:
         "performance": performance,
         "time_pictures": pictures.time_pictures(performance),
         "time_tables": tables.tables(performance),
-        "time_head": tables.HEAD,
-        "trimming_head": tables.TRIMMING_HEAD,
-        "trimming_lines": tables.trimming_lines(performance),
+        "trimming_tables": tables.trimming_tables(performance),
         "history_pictures": pictures.history_pictures(performance.history),
     }

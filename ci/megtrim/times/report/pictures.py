@@ -36,7 +36,12 @@ from megtrim.libs.render.scale import (
 )
 from megtrim.libs.util.value import Value
 from megtrim.libs.util.wording import count
-from megtrim.times.report.tables import direction, find_ratio, find_time, time_with_interval
+from megtrim.times.report.tables import (
+    direction,
+    find_compared_time,
+    find_ratio,
+    time_with_interval,
+)
 
 MOST_BARS = 60
 _MOST_TIME_PICTURES = 40
@@ -60,6 +65,7 @@ class TimeBar(Value):
 
 class TimePicture(Value):
     title: str
+    measured: str
     bars: tuple[TimeBar, ...]
     ticks: tuple[Tick, ...]
     baseline: str
@@ -77,7 +83,7 @@ def _draw_times(scenario: str, rows: tuple[PerformanceRow, ...]) -> TimePicture 
     timed = [
         (row, time)
         for row in rows
-        if row.status.has_times and (time := find_time(row, TimeStage.INFERENCE)) is not None
+        if row.status.has_times and (time := find_compared_time(row)) is not None
     ]
     if not timed:
         return None
@@ -94,6 +100,7 @@ def _draw_times(scenario: str, rows: tuple[PerformanceRow, ...]) -> TimePicture 
         notes.append(f"{len(rows) - len(timed)} without a time that counts are in the table")
     return TimePicture(
         title=one_line(scenario),
+        measured=_name_stage(whole=rows[0].whole),
         bars=tuple(_draw_bar(row, time, scale) for row, time in shown),
         ticks=tuple(_list_ticks(scale, _TIME_TICKS, "ms")),
         baseline=scale.x(baseline.median_ms) if baseline else "",
@@ -126,6 +133,11 @@ def _draw_bar(row: PerformanceRow, time: StageTime, scale: Scale) -> TimeBar:
         open_ended=time.upper_ms is None or time.upper_ms > scale.high,
         cut=time.median_ms > scale.high,
     )
+
+
+def _name_stage(*, whole: bool) -> str:
+    stage = TimeStage.WHOLE_RUN if whole else TimeStage.INFERENCE
+    return stage.label
 
 
 def _differs(ratio: RatioResult) -> bool:
@@ -177,6 +189,7 @@ class ChangeMark(Value):
 class HistoryPicture(Value):
     title: str
     experiment: str
+    measured: str
     text: str
     height: str
     nights: tuple[NightMark, ...]
@@ -206,6 +219,7 @@ def _draw_history(series: HistorySeries) -> HistoryPicture:
     return HistoryPicture(
         title=one_line(series.scenario),
         experiment=one_line(series.experiment),
+        measured=_name_stage(whole=series.whole),
         text=(
             f"{count(len(points), 'night')}, {missing} missing, medians from "
             f"{milliseconds(min(medians))} to {milliseconds(max(medians))} ms, "

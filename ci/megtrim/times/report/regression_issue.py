@@ -11,7 +11,6 @@ from megtrim.core.build_spec import Variant
 from megtrim.core.config.config_id import id_of
 from megtrim.core.config.units import WORK
 from megtrim.core.size.rows import BudgetRow, name_subject
-from megtrim.core.timing.spec import TimeStage
 from megtrim.core.timing.times import RatioResult, Reference, StageTime, ratio_with_interval
 from megtrim.core.verdict.performance import PerformanceRow, Row, TrimmingRow
 from megtrim.libs.render.markup import block, code, command, link, one_line, prose, table
@@ -179,7 +178,7 @@ def _comparisons(row: Row) -> Iterator[tuple[str, RatioResult, StageTime | None]
     times = {time_s.stage: time_s for time_s in row.times}
     for ratio in row.ratios:
         if ratio.against is not Reference.BASELINE:
-            stage = "" if ratio.stage is TimeStage.INFERENCE else f" {ratio.stage}"
+            stage = "" if ratio.stage.decides else f" {ratio.stage}"
             yield code(row.experiment) + stage, ratio, times.get(ratio.stage)
 
 

@@ -40,6 +40,7 @@ _WORST_ESCAPE = 6
 PREPARE_HEAD = "prepare (ms)"
 WARM_UP_HEAD = "warm-up (ms)"
 INFERENCE_HEAD = "inference (ms)"
+WHOLE_HEAD = "whole run (ms)"
 
 _URGENCY = (
     PerformanceStatus.REGRESSED,
@@ -58,7 +59,8 @@ HEAD = (
     "ratio to earlier",
     "result",
 )
-TRIMMING_HEAD = ("scenario", "variant", "size", INFERENCE_HEAD, "ratio to plain", "result")
+HEAD_OF_COMMANDS = ("experiment", WHOLE_HEAD, "ratio to earlier", "result")
+_TRIMMING_TITLE = "What trimming does to speed"
 _WORDS = ("experiment", "scenario", "variant", "result")
 _SPARE = ("ratio to earlier", PREPARE_HEAD, WARM_UP_HEAD, "size")
 _LONGEST_CELL = 60
@@ -94,6 +96,7 @@ class TimeCells(Value):
 class TimeTable(Value):
     title: str
     device: str
+    head: tuple[str, ...]
     lines: tuple[TimeCells, ...]
 
 
@@ -106,14 +109,24 @@ def tables(performance: Performance) -> tuple[TimeTable, ...]:
         table = TimeTable(
             title=one_line(scenario),
             device=one_line(", ".join(devices)),
+            head=HEAD_OF_COMMANDS if rows[0].whole else HEAD,
             lines=tuple(_line(row, performance) for row in rows),
         )
         found.append(table)
     return tuple(found)
 
 
-def trimming_lines(performance: Performance) -> tuple[TimeCells, ...]:
-    return tuple(line for row in performance.trimming for line in _variants(row, performance))
+def trimming_tables(performance: Performance) -> tuple[TimeTable, ...]:
+    """Return one for models and one for commands, as far as there are any."""
+    found = []
+    for whole in (False, True):
+        rows = [row for row in performance.trimming if row.whole is whole]
+        lines = tuple(line for row in rows for line in _variants(row, performance))
+        measured = WHOLE_HEAD if whole else INFERENCE_HEAD
+        head = ("scenario", "variant", "size", measured, "ratio to plain", "result")
+        if lines:
+            found.append(TimeTable(title=_TRIMMING_TITLE, device="", head=head, lines=lines))
+    return tuple(found)
 
 
 def text(performance: Performance, *, width: int = 0) -> str:
@@ -125,15 +138,14 @@ def text(performance: Performance, *, width: int = 0) -> str:
         room -= len(lines)
         if lines:
             rows = [_terminal_row(line) for line in lines]
-            shown = align_columns(HEAD, rows, _WORDS, width=width, spare=_SPARE)
+            shown = align_columns(table.head, rows, _WORDS, width=width, spare=_SPARE)
             parts.append("\n  ".join([table.title, *shown]))
     more = len(performance.rows) - MOST_ROWS
     if more > 0:
         parts.append(f"{more:,} more in the HTML report")
-    trimming = trimming_lines(performance)[:MOST_ROWS]
-    if trimming:
-        rows = [_terminal_row(line) for line in trimming]
-        shown = align_columns(TRIMMING_HEAD, rows, _WORDS, width=width, spare=_SPARE)
+    for table in trimming_tables(performance):
+        rows = [_terminal_row(line) for line in table.lines[:MOST_ROWS]]
+        shown = align_columns(table.head, rows, _WORDS, width=width, spare=_SPARE)
         parts.append("\n  ".join(["what trimming does to speed", *shown]))
     return "\n\n".join(parts)
 
@@ -153,26 +165,35 @@ def markdown_summary(performance: Performance) -> str:
 
 def markdown(performance: Performance) -> Iterator[str]:
     for table in tables(performance):
-        head = tuple(name if name in _WORDS else f"{name}>" for name in HEAD)
-        body = bounded_table(head, table.lines, _markdown_row)
+        body = bounded_table(_markdown_head(table), table.lines, _markdown_row)
         yield fold(f"Times: {code_in_title(table.title)}", body)
-    lines = trimming_lines(performance)
-    if lines:
-        head = tuple(name if name in _WORDS else f"{name}>" for name in TRIMMING_HEAD)
-        yield fold("What trimming does to speed", bounded_table(head, lines, _markdown_row))
+    for table in trimming_tables(performance):
+        body = bounded_table(_markdown_head(table), table.lines, _markdown_row)
+        yield fold(table.title, body)
+
+
+def _markdown_head(table: TimeTable) -> tuple[str, ...]:
+    return tuple(name if name in _WORDS else f"{name}>" for name in table.head)
 
 
 def _line(row: PerformanceRow, performance: Performance) -> TimeCells:
+    names = (one_line(row.experiment),)
+    if row.whole:
+        numbers = (
+            _show(find_time(row, TimeStage.WHOLE_RUN)),
+            _show(find_ratio(row, Reference.BASE)),
+        )
+        return _cells(row, names, numbers, row.times, row.ratios, performance)
     warm_ups = (find_time(row, stage) for stage in (TimeStage.WARM_UP, TimeStage.SECOND_WARM_UP))
     shown = " / ".join(time_with_interval(each) for each in warm_ups if each)
-    numbers = (
+    stepped = (
         _show(find_time(row, TimeStage.PREPARE)),
         shown or NOT_SHOWN,
         _show(find_time(row, TimeStage.INFERENCE)),
         _show(find_ratio(row, Reference.BASELINE)),
         _show(find_ratio(row, Reference.BASE)),
     )
-    return _cells(row, (one_line(row.experiment),), numbers, row.times, row.ratios, performance)
+    return _cells(row, names, stepped, row.times, row.ratios, performance)
 
 
 def _variants(row: TrimmingRow, performance: Performance) -> Iterator[TimeCells]:
@@ -197,7 +218,7 @@ def _cells(
         processes = f"{times[-1].processes} processes, spread {times[-1].spread:.1%}"
     answers = []
     for ratio in ratios:
-        subject = f"{ratio.stage} against {one_line(ratio.name) or ratio.against}"
+        subject = f"{ratio.stage.label} against {one_line(ratio.name) or ratio.against}"
         over = _OVER[ratio.exceeds] if ratio.different is not Answer.NO else ""
         answers.append(f"{subject}: {direction(ratio)}{over}")
     return TimeCells(
@@ -252,11 +273,13 @@ def find_time(row: PerformanceRow, stage: TimeStage) -> StageTime | None:
     return next((time_s for time_s in row.times if time_s.stage is stage), None)
 
 
+def find_compared_time(row: PerformanceRow) -> StageTime | None:
+    return next((each for each in row.times if each.stage.decides), None)
+
+
 def find_ratio(row: PerformanceRow, against: Reference) -> RatioResult | None:
     found = [ratio for ratio in row.ratios if ratio.against is against]
-    return next(
-        (each for each in found if each.stage is TimeStage.INFERENCE), next(iter(found), None)
-    )
+    return next((each for each in found if each.stage.decides), next(iter(found), None))
 
 
 def remarks(row: Row) -> tuple[str, ...]:
@@ -282,7 +305,7 @@ def properties(performance: Performance) -> dict[str, str]:
             values[f"{prefix}.processes"] = str(time.processes)
             values[f"{prefix}.spread"] = f"{time.spread:.4g}"
         for name, ratio in row.named_ratios:
-            prefix = f"{subject}.{ratio.stage}.against {one_line(name)}"
+            prefix = f"{subject}.{ratio.stage.label}.against {one_line(name)}"
             values[f"{prefix}.ratio"] = f"{ratio.ratio:.6g}"
             values[f"{prefix}.lower"] = f"{ratio.lower:.6g}"
             values[f"{prefix}.upper"] = _show_bound(ratio.upper)

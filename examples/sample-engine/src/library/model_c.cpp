@@ -1,5 +1,6 @@
 #include "public/sample_engine/model_c.h"
 
+#include <cstdio>
 #include <exception>
 
 #include "public/sample_engine/model.h"
@@ -13,9 +14,13 @@ struct SampleModel {
 
 namespace {
 
-std::string& last_error() {
-    thread_local std::string text;
-    return text;
+constexpr size_t kLongest = 512;
+
+// Without a destructor: threads need nothing of this library when they end.
+thread_local char last_error[kLongest];
+
+void note_error(const char* what) {
+    std::snprintf(last_error, kLongest, "%s", what);
 }
 
 // No exception may reach a caller in C.
@@ -29,7 +34,7 @@ int attempt(const Work& work) {
         work();
         return 0;
     } catch (const std::exception& error) {
-        last_error() = error.what();
+        note_error(error.what());
         return -1;
     }
 #endif
@@ -64,7 +69,7 @@ size_t sample_model_count_outputs(const SampleModel* model) {
 
 int sample_model_get_output(const SampleModel* model, size_t index, SampleOutput* output) {
     if (index >= model->outputs.size()) {
-        last_error() = "there is no output of that number";
+        note_error("there is no output of that number");
         return -1;
     }
     const sample_engine::Output& found = model->outputs[index];
@@ -74,5 +79,5 @@ int sample_model_get_output(const SampleModel* model, size_t index, SampleOutput
 }
 
 const char* sample_last_error() {
-    return last_error().c_str();
+    return last_error;
 }

@@ -58,7 +58,8 @@ def trim_by_functions(
     if twin:
         files[f"links/shipped/{TARGET}"] = program
     inputs = {linking.KEEP_SET: sha256_file(kept / KEEP_SET_FILE), f"link {TARGET}": link}
-    leave(store, "reduce/reduced", ReduceResult(build=BUILD, functions={}), files, **inputs)
+    result = ReduceResult(build=BUILD, functions={}, crash_ids=crash_ids)
+    leave(store, "reduce/reduced", result, files, **inputs)
     return store
 
 

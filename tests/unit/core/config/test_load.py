@@ -180,7 +180,7 @@ def test_a_file_with_another_value_loads_or_is_refused(tmp_path: Path, data: st.
     try:
         assert load(tmp_path, yaml.safe_dump(tree, allow_unicode=True)).config.version == 1
     except InputError as error:
-        assert str(tmp_path / "megtrim.yaml") in error.message
+        assert str(tmp_path) in error.message  # a model may be taken for a file of its own
         assert "pydantic" not in error.message
 
 

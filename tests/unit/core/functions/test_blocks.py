@@ -4,10 +4,11 @@ import pytest
 
 from megtrim.core.functions.blocks import (
     BlockList,
+    Graph,
     digest_blocks,
     dump_blocks,
     find_blocks,
-    find_digests,
+    find_graphs,
     parse_blocks,
     plan_cuts,
 )
@@ -66,7 +67,7 @@ def test_one_of_two_functions_of_a_name_is_not_listed() -> None:
     names = table(Function("next", 0x100, 24), Function("next", 0x200, 24))
     functions = (mapped(0x100, 0), mapped(0x200, 0))
     assert find_blocks(functions, names, {0x100, 0x200}) == {}
-    assert find_digests(functions, names) == {}
+    assert find_graphs(functions, names) == {}
 
 
 @pytest.mark.parametrize(
@@ -108,9 +109,9 @@ def test_an_edited_function_stays_whole(edit: str, rows: tuple[tuple[int, int, i
     names = table(Function("f", 0x100, 400))
     original = tuple((number, 4 * number + 8, number % 3) for number in range(8))
     listed = find_blocks([mapped_as(original)], names, {0x104, 0x120})["f"]
-    digests = find_digests([mapped_as(rows)], names)
+    graphs = find_graphs([mapped_as(rows)], names)
 
-    plan = plan_cuts([(["f"], [listed])], digests, ())
+    plan = plan_cuts([(["f"], [listed])], graphs, ())
 
     assert (plan.blocks, plan.changed) == ({}, ("f",)), edit
 
@@ -158,8 +159,20 @@ def test_which_functions_are_cut(
     cut: dict[str, tuple[int, ...]],
     changed: tuple[str, ...],
 ) -> None:
-    plan = plan_cuts(records, {"f": ONE, "g": ONE}, whole)
+    graph = Graph(digest=ONE, order=tuple(range(9)))
+    plan = plan_cuts(records, {"f": graph, "g": graph}, whole)
     assert (plan.blocks, plan.changed) == (cut, changed)
+
+
+def test_blocks_stay_in_the_order_in_which_they_lay() -> None:
+    """The compiler places them as they are listed, and a number says nothing of a place."""
+    names = table(Function("f", 0x100, 40))
+    function = mapped(0x100, 0, 7, 3, 9, 1)
+    listed = find_blocks([function], names, {0x108, 0x118, 0x120})["f"]
+    plan = plan_cuts([(["f"], [listed])], find_graphs([function], names), ())
+
+    assert listed.numbers == (0, 1, 7, 9)
+    assert plan.blocks == {"f": (0, 7, 9, 1)}
 
 
 def test_a_list_is_read_as_it_was_written() -> None:

@@ -100,7 +100,7 @@ def test_a_row_that_matches_nothing_may_be_misspelled() -> None:
     [
         ("pthread_create", "starts threads"),
         ("__kmpc_fork_call", "starts threads"),
-        ("pthread_once", "waits for ever"),
+        ("call_once", "waits for ever"),
         ("pthread_rwlock_tryrdlock", "does not give back"),
         ("pthread_mutex_timedlock", "does not give back"),
         ("sem_timedwait", "does not give back"),

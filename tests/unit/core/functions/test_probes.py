@@ -234,6 +234,19 @@ def test_what_is_no_whole_record_is_refused(record: bytes, reported: str) -> Non
         probes.parse_record(record, RECORDED, source="r")
 
 
+@pytest.mark.parametrize(
+    ("exported", "hint"),
+    [((), "did the program start at all?"), (("f",), "trim.exports: ['@applications']")],
+)
+def test_where_nothing_ran_a_library_may_export_all_that_did(
+    exported: tuple[str, ...], hint: str
+) -> None:
+    table = replace(RECORDED, exported=frozenset(exported))
+    with pytest.raises(ProductFailure) as caught:
+        probes.parse_record(_record(table, bytes(6)), table, source="r")
+    assert caught.value.hint.endswith(hint)
+
+
 def test_a_record_of_another_link_is_refused() -> None:
     first, *rest = RECORDED.functions
     for other in (

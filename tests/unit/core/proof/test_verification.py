@@ -2,11 +2,12 @@ from pathlib import Path
 
 import pytest
 
-from megtrim.core.build_spec import Variant
+from megtrim.core.build_spec import Link, Variant
 from megtrim.core.checks.statuses import ScenarioStatus
+from megtrim.core.functions.refusals import OF_HEADER
 from megtrim.core.proof import verification
 from megtrim.core.proof.results import VerificationOutcome
-from megtrim.core.proof.trap_diagnosis import ProfileProgram
+from megtrim.core.proof.trap_diagnosis import ProfileProgram, SymbolizingLink
 from megtrim.core.proof.verification import OutputComparison, VerificationCase, prove
 from megtrim.core.trim.runs.execution import RunResult, RunSpec
 from megtrim.engines.midout.marks import MidoutTraces
@@ -143,7 +144,12 @@ def test_outputs_are_equal_or_a_parity_break(
 
 
 def proved(
-    folder: Path, plain: str, reduced: str, profile: str | None = PROFILE
+    folder: Path,
+    plain: str,
+    reduced: str,
+    profile: str | None = PROFILE,
+    *,
+    named: str | None = None,
 ) -> tuple[VerificationOutcome, list[str], FakeDevice]:
     device = FakeDevice()
     noted = []
@@ -174,6 +180,10 @@ def proved(
         else ProfileProgram(program=program("profile", profile), traces=MidoutTraces()),
         keep=keep_set(1),
         tolerance=EXACT,
+        guarded=True,
+        named=None
+        if named is None
+        else SymbolizingLink(program=program("named", named), dropped=("left_out", *OF_HEADER)),
     )
     return prove(trial, device, note), noted, device
 
@@ -224,6 +234,32 @@ def test_without_a_profile_build_a_bad_end_is_shown_all_the_same(
     assert ended.unexplained is True
     assert ended.log_tail == ("bad" if "bad" in reduced else "")
     assert noted == [Variant.PLAIN, Variant.REDUCED]
+
+
+DIFFERS_NOW = "output o 1 2 4\n"
+
+
+def test_a_call_that_returned_an_error_is_explained_by_the_named_link(tmp_path: Path) -> None:
+    """The program lives on, and nothing but what it says is another."""
+    asked, *_ = proved(tmp_path, SAYS_GOOD, DIFFERS_NOW)
+    found = []
+    for said in (
+        "",
+        "stderr megtrim: function #0 is not kept\n",
+        "stderr megtrim: function #2 is not kept\n",
+    ):
+        ended, noted, _ = proved(tmp_path, SAYS_GOOD, DIFFERS_NOW, named=DIFFERS_NOW + said)
+        assert (ended.status, ended.unexplained) == ("parity", False)
+        assert noted == [Variant.PLAIN, Variant.REDUCED, Link.NAMED]
+        found.append(ended.text.removeprefix(asked.text))
+
+    assert (asked.status, asked.unexplained) == ("parity", True)
+    error = "; a call returned an error: "
+    assert found == [
+        "",
+        f"{error}the function left_out is not kept, because the keep set does not list it",
+        f"{error}a region is not kept, or a check of the engine failed",
+    ]
 
 
 def test_a_plain_build_that_fails_ends_it(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 from collections.abc import Iterable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
@@ -15,6 +16,7 @@ from megtrim.core.keep.region import Region
 from megtrim.core.keep.split_function import SplitFunction
 from megtrim.core.keep.trace import Trace, TraceFailure, TraceProblem
 from megtrim.core.trim.runs import tracing
+from megtrim.core.trim.runs.complaints import list_complaints
 from megtrim.core.trim.runs.execution import RunResult, RunSpec, run_on
 from megtrim.core.trim.runs.scenario_runs import expect_as_traced, record_of
 from megtrim.engines.midout.marks import MidoutTraces
@@ -342,6 +344,27 @@ def test_who_may_have_taken_the_signal(
     assert str(caught.value.hint).endswith(hint)
 
 
+@pytest.mark.parametrize("splits", [False, True])
+def test_a_map_of_blocks_is_read_only_where_blocks_are_asked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, splits: bool
+) -> None:
+    """A project may have one of its own, in a version that megtrim does not know."""
+
+    def refuse(_data: bytes, source: str) -> None:
+        raise InputError(source, hint="another version")
+
+    monkeypatch.setattr(tracing, "parse_block_map", refuse)
+    device = plays("record b\n", "record a\n")
+    device.kind = "qemu"
+    spec = make_spec(tmp_path, "record main\n")
+    record = partial(tracing.ran, ID, spec, device, lambda _: None, observables=OBSERVABLES)
+    if splits:
+        with pytest.raises(InputError):
+            record(speaks=False, splits=True)
+    else:
+        assert record(speaks=False).functions.names == ("a", "b", "logged")
+
+
 def test_an_emulator_reports_it_of_the_unfolded_link(tmp_path: Path) -> None:
     emulated = FakeDevice(kind="qemu")
     elsewhere = FakeDevice(kind="adb")
@@ -434,3 +457,22 @@ def test_what_a_failing_run_needs_keeps_its_functions_whole(
 
     assert [str(each) for each in made.blocks] == [f"main {'0' * 16} 1 5"]
     assert {"a", "b", "c", "d", "main"} <= {*made.functions.names}
+
+
+def test_what_an_engine_says_is_recorded_once(tmp_path: Path) -> None:
+    """A missing model and an unknown flag are complaints as well."""
+    spec = make_spec(tmp_path, "record main\n")
+    device = FakeDevice(kind=tracing.EMULATED)
+    complaints = tuple(list_complaints(spec, tmp_path / "damaged"))
+    tracing.ran(
+        ID,
+        spec,
+        device,
+        lambda _: None,
+        observables=OBSERVABLES,
+        speaks=True,
+        complaints=complaints,
+    )
+
+    assert len([run for run in device.runs if "--no-such-flag" in run]) == 1
+    assert len(device.runs) == len(complaints) + 2

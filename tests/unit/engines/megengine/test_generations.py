@@ -1,4 +1,5 @@
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -20,7 +21,15 @@ from megtrim.engines.megengine.generations import (
 )
 from megtrim.libs.util.errors import InputError
 from megtrim.libs.util.process import ProcessRunner
-from unit.places.compile.projects.support import BETWEEN, BUILT, NEWEST, OLDEST, make_spec, write
+from unit.places.compile.projects.support import (
+    BETWEEN,
+    BUILT,
+    NEWEST,
+    OLDEST,
+    TOOLCHAIN,
+    make_spec,
+    write,
+)
 
 TREES = [(OLDEST, SDK), (BETWEEN, LITE), (NEWEST, LITE_TRACED)]
 
@@ -177,6 +186,33 @@ def test_build_types(
     types = [dict(make_spec(engine, variant).options)["CMAKE_BUILD_TYPE"] for variant in BUILT]
 
     assert types == ["Release", profile, "Release"]
+
+
+@pytest.mark.parametrize(
+    ("version", "tolerant"),
+    [
+        ("Debian clang version 22.1.8 (1~deb12u1)", True),
+        ("Debian clang version 19.1.7", True),
+        ("Debian clang version 14.0.6", False),
+        ("g++ (Debian 12.2.0-14+deb12u1) 12.2.0", False),
+    ],
+)
+def test_newer_clangs_are_told_what_to_accept(
+    processes: ProcessRunner, tmp_path: Path, version: str, tolerant: bool
+) -> None:
+    """The tree makes errors of their warnings."""
+    engine = MegEngine(write(tmp_path, NEWEST), processes)
+    spec = engine.make_spec(
+        Variant.PLAIN,
+        replace(TOOLCHAIN, version=version),
+        targets=("load_and_run",),
+        minimum_size=True,
+        header={},
+    )
+    (flatc,) = spec.host_programs
+
+    assert ("-Wno-error=deprecated-declarations" in spec.compile_flags) == tolerant
+    assert ("CMAKE_CXX_FLAGS" in dict(flatc.options)) == tolerant
 
 
 def test_sources_of_the_older_generation(processes: ProcessRunner, tmp_path: Path) -> None:

@@ -324,6 +324,21 @@ def test_crash_ids_give_each_region_a_function_of_its_own() -> None:
     assert enabled(*numbered.values()) == enabled(*plain.values())
 
 
+@pytest.mark.parametrize("layout", Layout)
+def test_errors_name_each_region_and_each_trap(layout: Layout) -> None:
+    kept = keep("a<1, float>")
+    plain = texts(kept, layout)
+    files = dict(render(kept, layout=layout, elemwise_modes=MODES, errors=True).files)
+
+    assert "__builtin_trap() megtrim_refused(__func__, __LINE__)" in files["bin_reduce.h"]
+    assert "megtrim_" not in plain["bin_reduce.h"]
+    assert ("midout.h" in files) is (layout is Layout.SCOPED)
+    if layout is Layout.SCOPED:
+        assert "megtrim_lacks(#__VA_ARGS__)" in files["midout.h"]
+        assert "__builtin_trap" not in files["midout.h"].partition("#define MIDOUT_BEGIN")[2]
+    assert enabled(*files.values()) == enabled(*plain.values())
+
+
 KERNEL = '#include "midout.h"\n\nMIDOUT_DECL(kern)\nvoid f() { MIDOUT_BEGIN(kern, 1) {} }\n'
 
 

@@ -346,7 +346,7 @@ def _values(name: str, *path: str | int, cases: list[tuple[Any, str]]) -> Any:
         ("time", put(*COMMAND, "iterations", value=100_001), "expected 1 to 100000"),
         ("time", put(*COMMAND, "step", "warmups", value=1001), "found 1001, expected at most 1000"),
         ("time", put(*COMMAND, "step", "measured", value=False), "the last step is measured"),
-        ("time", put(*HELD, "rival", "commands", value=[]), "the last step is measured"),
+        ("time", put(*HELD, "rival", "commands", value=[]), "the other one has none"),
         ("time", put("times", "contests", value=[{}]), "contests[0].id: found nothing, expected"),
         ("time", put("times", "engine", value="x"), "times.engine: found 'x', expected a sha256"),
         ("time", put("times", "criterion", "floor_ms", value=-1), "found -1, expected 0 or more"),

@@ -11,7 +11,7 @@ from megtrim.core.checks.check import DeviceIdentity
 from megtrim.core.checks.statuses import Contradiction, PendingReason, ScenarioStatus
 from megtrim.core.config.config_id import DEFAULT_CONFIG
 from megtrim.core.evidence.evidence import JobPurpose
-from megtrim.core.timing.spec import FEWEST_ROUNDS, PerformanceStatus
+from megtrim.core.timing.spec import FEWEST_ROUNDS, Criterion, PerformanceStatus
 from megtrim.lab.evidence.times import (
     ContestRecord,
     TimedContest,
@@ -24,7 +24,7 @@ from megtrim.lab.evidence.times import (
 )
 from megtrim.libs.util.errors import InfrastructureFailure, InputError
 from megtrim.libs.util.strict_json import dump
-from megtrim.times.experiments.contest import Contest, ContestResult, Mark, Sample
+from megtrim.times.experiments.contest import Contest, Contestant, ContestResult, Mark, Sample
 from unit.lab.evidence.support import (
     BINDING,
     BUNDLE,
@@ -320,6 +320,54 @@ def test_fewer_iterations_than_asked_are_refused() -> None:
         "its samples have 9 iterations, asked were 10"
     )
     expect_fits(contest_result(samples=tuple(more)))
+
+
+def whole_samples(*, runs: int = 2, **changes: Any) -> tuple[Sample, ...]:
+    none = {"prepare_ms": None, "warm_ups_ms": (), "iterations_ms": (), "runs_ms": (2.0,) * runs}
+    return tuple(replace(each, **{**none, **changes}) for each in samples())
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"samples": whole_samples(runs=0)}, "its samples have 0 whole runs, asked were 1"),
+        (
+            {"samples": whole_samples(runs=11)},
+            "its samples have 11 whole runs, expected at most 10",
+        ),
+        (
+            {"samples": (*whole_samples()[:-1], whole_samples(runs=3)[-1])},
+            "its samples have 2 and 3 whole runs",
+        ),
+        (
+            {"samples": whole_samples(iterations_ms=(1.0,))},
+            "its samples have other times than whole runs",
+        ),
+        ({"by_run_length": True}, "its times are from runs of different lengths"),
+        (
+            {"samples": whole_samples(runs_ms=(900.0, 900.0))},
+            "its times add up to 43.2 s in 8 s of programs",
+        ),
+    ],
+)
+def test_whole_runs_of_no_command_are_refused(changes: dict[str, Any], said: str) -> None:
+    whole = Contest(
+        criterion=Criterion(),
+        reference=Contestant(name=REFERENCE),
+        rival=Contestant(name=RIVAL),
+    )
+    asked = bundle_contest(contest=whole, whole=True)
+    expect_of(record(result=contest_result(samples=whole_samples())), asked)
+    with pytest.raises(Contradiction) as caught:
+        expect_of(record(result=contest_result(**{"samples": whole_samples(), **changes})), asked)
+    assert said in caught.value.message
+
+
+def test_whole_runs_are_no_iterations() -> None:
+    mixed = [replace(each, runs_ms=(1.0,)) for each in samples()]
+
+    said = objection(contest_result(samples=tuple(mixed)))
+    assert said == "its samples have other times than iterations"
 
 
 @pytest.mark.parametrize(

@@ -6,18 +6,19 @@ from typing import Any
 
 import pytest
 
-from megtrim.core.build_spec import Variant
+from megtrim.core.build_spec import REST_SUFFIX, Variant
 from megtrim.core.checks.statuses import ScenarioStatus
+from megtrim.core.config.scenarios import Judgement
 from megtrim.core.evidence.evidence import EvidenceResult
-from megtrim.core.timing.spec import PerformanceStatus
-from megtrim.lab.evidence.bundle import Bundle, BundleContest
+from megtrim.core.timing.spec import Criterion, PerformanceStatus
+from megtrim.lab.evidence.bundle import REST, Bundle, BundleContest
 from megtrim.lab.evidence.times import expect_of, parse_record
 from megtrim.lab.jobs.worker import JobResult
 from megtrim.libs.programs.parity import EXACT
 from megtrim.libs.util.errors import InputError
 from megtrim.libs.util.process import ProcessRunner
 from megtrim.places.devices.local import Local
-from megtrim.times.experiments.contest import ContestResult
+from megtrim.times.experiments.contest import Contest, Contestant, ContestResult
 from support.timed_program import timed_program
 from unit.core.trim.stages.fake_device import FakeDevice, Fickle
 from unit.lab.evidence.support import (
@@ -147,6 +148,70 @@ def test_a_contest_is_measured_again_on_another_machine(place: TimedPlace) -> No
 
     assert (row.status, found.lost) == (ScenarioStatus.ENGINE_ERROR, 0)
     assert row.text.startswith("baseline: it ended with 3")
+
+
+COMMAND = "tool@any"
+WHOLE = Contest(
+    criterion=Criterion(threshold=0.5),
+    reference=Contestant(name="plain"),
+    rival=Contestant(name="reduced"),
+)
+
+
+def time_command(place: TimedPlace, plain: str, reduced: str) -> tuple[Bundle, BundleContest]:
+    """Both read the companion file as a deferred program would, and the plain one has none."""
+    asked = bundle_contest(
+        id=f"{COMMAND}#trimming-reduced",
+        scenario=COMMAND,
+        rival=Variant.REDUCED,
+        contest=WHOLE,
+        whole=True,
+    )
+    scenario = place.scenario(
+        id=COMMAND,
+        model=None,
+        arguments=("{input:data}",),
+        cache=None,
+        stdin=place.put("piped\n"),
+        judgement=Judgement(status=3, vary=("took [0-9]+",)),
+    )
+    programs = {"plain": place.put(plain), "reduced": place.put(reduced), REST: place.put("rest")}
+    return time_bundle(asked, scenarios=(scenario,), programs=programs), asked
+
+
+def test_whole_runs_of_a_command_are_brought_back(place: TimedPlace) -> None:
+    rest = f"./*{REST_SUFFIX}"
+    script = '#!/bin/sh\ncat "$1"; cat; echo took $(date +%N); TEST; exit 3\n'
+    plain = script.replace("TEST", f"[ -e {rest} ] && echo other")
+    reduced = script.replace("TEST", f"[ -e {rest} ] || echo other")
+    job, asked = time_command(place, plain, reduced)
+    (row,) = results(found := place.run(job))
+    result = brought(found, row, asked)
+
+    assert (row.status, result.status) == (ScenarioStatus.PASS, PerformanceStatus.MEASURED)
+    assert result.outputs.startswith("outputs equal to the last bit (1 output, ")
+    assert all(each.runs_ms and not each.iterations_ms for each in result.samples)
+    made = sum(len(each.runs_ms) for each in result.samples)
+    assert row.text == f"timed: {made} processes"
+
+
+@pytest.mark.parametrize(
+    ("reduced", "status", "said"),
+    [
+        ("echo a c; exit 3", ScenarioStatus.PARITY, "output standard output: differs from byte 3"),
+        ("echo a b", ScenarioStatus.ENGINE_ERROR, "reduced: it ended with 0, expected 3 (failed)"),
+        ("kill -ILL $$", ScenarioStatus.ENGINE_ERROR, "reduced: it ended with 132, expected 3"),
+    ],
+)
+def test_how_a_command_fails_is_brought_back(
+    place: TimedPlace, reduced: str, status: ScenarioStatus, said: str
+) -> None:
+    job, asked = time_command(place, "#!/bin/sh\necho a b; exit 3\n", f"#!/bin/sh\n{reduced}\n")
+    (row,) = results(found := place.run(job))
+
+    assert (row.status, found.lost) == (status, 0)
+    assert row.text.startswith(said), row.text
+    assert brought(found, row, asked).reason == row.text
 
 
 @pytest.mark.parametrize(("machine", "known"), [(platform.machine(), True), ("riscv", False)])

@@ -5,7 +5,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from megtrim.libs.elf.objects import MemberKind, Object, iter_members, members, remove_functions
+from megtrim.libs.elf.objects import (
+    MemberKind,
+    Object,
+    iter_members,
+    members,
+    read_each,
+    remove_functions,
+)
+from megtrim.libs.util.errors import InputError
 from unit.libs.elf.made_objects import (
     AARCH64,
     X86_64,
@@ -17,6 +25,7 @@ from unit.libs.elf.made_objects import (
     unwind_table,
 )
 
+CREL = 0x40000014
 OBJECT = object_file(
     [Part(name=".text.f", content=bytes(8))], [Named(name="f", part=".text.f", size=8)]
 )
@@ -38,6 +47,22 @@ OTHERS = {"/": b"\0\0\0\1abc", "//": b"long.o/\n"}
 )
 def test_the_objects_that_a_file_holds(data: bytes, objects: list[bytes]) -> None:
     assert [data[start:end] for _, start, end in members(memoryview(data))] == objects
+
+
+COMPACT = object_file(
+    [Part(name=".text.f", content=bytes(8)), Part(name=".crel.text.f", content=b"\0", kind=CREL)],
+    [Named(name="f", part=".text.f", size=8)],
+)
+
+
+@pytest.mark.parametrize(
+    ("data", "where"),
+    [(COMPACT, "x"), (archive({"one.o/": OBJECT, "two.o/": COMPACT}), r"x\(two\.o\)")],
+)
+def test_compact_relocations_are_refused_by_name(data: bytes, where: str) -> None:
+    with pytest.raises(InputError, match=f"^{where}: its relocations are compact") as caught:
+        read_each(data, lambda _member, _unit: (), source="x")
+    assert caught.value.hint == "compile it without -Wa,--crel"
 
 
 TABLE = ".rela.eh_frame"

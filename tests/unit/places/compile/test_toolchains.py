@@ -520,7 +520,9 @@ def of(version: str, machine: str = "aarch64", kind: str = "clang-linux-arm64") 
         (of("Debian clang version 14.0.6"), "y:3: trim.level: clang 14 does not cut functions"),
         (of("clang version 23.1.0"), "y:3: trim.level: clang 23 may not cut functions soundly"),
         (of("gcc 12.2.0", kind="recorded"), "not by gcc 12.2.0 for aarch64-linux-gnu"),
-        (of("clang version 22.1.8", "x86_64", "recorded"), "for x86_64-linux-gnu"),
+        (of("clang version 22.1.8", "x86_64", "recorded"), ""),
+        (of("clang version 22.1.8", "x86_64", "host"), "for x86_64-linux-gnu"),
+        (of("clang version 22.1.8", "arm", "recorded"), "for arm-linux-gnu"),
         (of("0.17.0", kind="zig"), "not by 0.17.0"),
     ],
 )

@@ -96,9 +96,20 @@ def test_a_library_with_guards_has_no_crash_ids(tmp_path: Path) -> None:
     guarded = replace(table, exported=frozenset((MISSING,)))
     keep = read_newest(trim_by_functions(tmp_path)).keep
 
-    made = [make_program("app", data, each, (), keep) for each in (table, guarded)]
+    made = [make_program("app", data, each, (), keep, crash_ids=None) for each in (table, guarded)]
 
     assert [each.crash_ids for each in made] == [True, False]
+
+
+@pytest.mark.parametrize("crash_ids", [False, True])
+def test_what_a_trim_says_of_itself_is_no_guess(tmp_path: Path, crash_ids: bool) -> None:
+    """Each function that was left out may have a stub of its own without crash ids, too."""
+    data = numbered_file()
+    table = parse_table(data, source="app")
+    keep = read_newest(trim_by_functions(tmp_path)).keep
+
+    found = make_program("app", data, table, (), keep, crash_ids=crash_ids)
+    assert found.crash_ids is crash_ids
 
 
 def test_a_trim_by_regions_and_a_header_that_its_program_was_not_made_of(tmp_path: Path) -> None:

@@ -20,6 +20,7 @@ from megtrim.libs.util.errors import InputError
 from megtrim.libs.util.strict_json import dump
 from megtrim.times.cli.list import look_around
 from megtrim.times.cli.run import ask
+from megtrim.times.experiments.commands import OF_FLAGS
 from megtrim.times.nights.history import HistoryRun
 from support.history_entries import SCENARIO, make_row, make_run
 from unit.core.cli.support import Shell
@@ -125,6 +126,24 @@ def test_what_cannot_run_is_listed_on_demand(shell: Shell) -> None:
     assert here.endswith(f"\n{len(hidden)} more experiments cannot run here; --all shows why\n")
     assert all(f"\n{each.name} " in f"\n{everything}" for each in EXPERIMENTS)
     assert "--all" not in everything
+
+
+def test_a_project_of_commands_has_the_baseline_alone(shell: Shell) -> None:
+    """Nothing of a model, an iteration or a warm-up is said of it."""
+    (shell.folder / "tool").mkdir()
+    (shell.folder / "tool/CMakeLists.txt").write_text("project(tool C)\n", encoding="utf-8")
+    lines = ("engine: {kind: cmake, source: tool, target: tool}", "scenarios: [{name: usual}]")
+    shell.write("megtrim.yaml", "\n".join(("version: 1", "toolchain: {kind: host}", *lines, "")))
+    answer = shell("perf", "list").expect(0)
+
+    assert answer.out == (
+        "baseline  each command as it is, from its start to its end\n"
+        "    processes: 12, of a short command up to 120\n"
+        "    here: can run\n"
+        f"{len(EXPERIMENTS) - 1} more experiments cannot run here; --all shows why\n"
+    )
+    named = shell("perf", "list", "--experiment", "fast-run").expect(0).out
+    assert named.endswith(f"    here: {OF_FLAGS}\n")
 
 
 def test_a_model_that_cannot_be_read(shell: Shell) -> None:

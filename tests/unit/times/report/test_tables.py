@@ -2,15 +2,17 @@ import itertools
 import re
 import xml.etree.ElementTree as ET
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from junitparser import JUnitXml
 
+from megtrim.core.config.problems import Place
 from megtrim.core.report import comment, html, junit, table
-from megtrim.core.timing.spec import PerformanceStatus
-from megtrim.core.timing.times import Answer, ratio_with_interval
+from megtrim.core.timing.spec import PerformanceStatus, TimeStage
+from megtrim.core.timing.times import Answer, StageTime, ratio_with_interval
 from megtrim.core.verdict.join import join
-from megtrim.core.verdict.performance import Performance
+from megtrim.core.verdict.performance import Performance, PerformanceRow, performance_checks
 from megtrim.libs.render.formatting import milliseconds
 from megtrim.times.report import tables
 from megtrim.times.report.pictures import (
@@ -24,12 +26,14 @@ from unit.core.report.test_html import Page
 from unit.core.verdict.examples import HOSTILE, facts, passing
 from unit.core.verdict.performance_examples import (
     REGRESSED,
+    TRIMMING,
     hostile_performance,
     many,
     nights,
     performance,
     ratio,
     row,
+    since,
     skipped,
     timed,
     times,
@@ -86,6 +90,60 @@ def test_for_a_terminal() -> None:
         (100, "  experiment          inference (ms)       ratio to baseline  result"),
     ):
         assert f"\n{head}" in table.render(verdict, width=width)
+
+
+def whole_row(experiment: str = "baseline", **changes: Any) -> PerformanceRow:
+    time = StageTime(
+        stage=TimeStage.WHOLE_RUN,
+        median_ms=20.0,
+        lower_ms=19.5,
+        upper_ms=21.0,
+        processes=60,
+        spread=0.02,
+    )
+    return row(experiment, **{"scenario": "pack@any", "whole": True, "times": (time,), **changes})
+
+
+def test_commands_have_whole_runs_and_no_words_of_models() -> None:
+    """Where models are beside them, each kind has a table of its own."""
+    (time,) = whole_row().times
+    compared = replace(since(1.1), stage=TimeStage.WHOLE_RUN)
+    status = PerformanceStatus.REGRESSED
+    slower = whole_row("baseline", ratios=(compared,), status=status)
+    named = whole_row(
+        "fast-run", times=(), status=PerformanceStatus.SKIPPED, reason="it has no such flag"
+    )
+    variants = [replace(each, time=time, ratio=None) for each in TRIMMING.variants]
+    trimmed = replace(
+        TRIMMING,
+        scenario="pack@any",
+        whole=True,
+        variants=tuple(variants),
+        status=PerformanceStatus.MEASURED,
+        reason="",
+    )
+    series = replace(nights(), scenario="pack@any", whole=True)
+    found = performance(rows=(slower, named), trimming=(trimmed,), history=(series,))
+    shown = tables.text(found).splitlines()
+    whole_page = html.render(join(facts(performance=found)))
+    page = whole_page.partition('<section id="performance"')[2].partition("</section>")[0]
+    texts = (*shown, *tables.markdown(found), *performance_texts(found), page)
+
+    assert re.split(r"\s{2,}", shown[3].strip()) == list(tables.HEAD_OF_COMMANDS)
+    assert "20.00 (19.50 to 21.00)" in shown[5]
+    assert any("variant" in line and "whole run (ms)" in line for line in shown)
+    assert "pack@any baseline.whole run.median_ms" in properties(found)
+    assert ">whole run, by experiment" in page
+    assert "whole run (ms) over nights" in page
+    of_models = re.compile(r"inference|warm-up|prepare|iteration|model")
+    assert [of_models.findall(text) for text in texts] == [[]] * len(texts)
+    both = tables.trimming_tables(performance(trimming=(TRIMMING, trimmed)))
+    assert [table.head[3] for table in both] == ["inference (ms)", "whole run (ms)"]
+
+
+def performance_texts(found: Performance) -> list[str]:
+    checks = performance_checks(found, start=Place(file="megtrim.yaml", line=1), places={})
+    return [f"{each.text} {each.detail} {each.hint}" for each in checks]
 
 
 def test_for_markdown() -> None:

@@ -5,7 +5,15 @@ import shutil
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from megtrim.core.build_spec import UNSTRIPPED, BuildSpec, Link, LinkSpec, StubForm, Variant
+from megtrim.core.build_spec import (
+    UNSTRIPPED,
+    BuildSpec,
+    Link,
+    LinkSpec,
+    StubForm,
+    Switch,
+    Variant,
+)
 from megtrim.core.chain.filenames import DROPPED_FILE, KEEP_SET_FILE
 from megtrim.core.chain.graph import (
     FUNCTIONS,
@@ -18,18 +26,21 @@ from megtrim.core.chain.graph import (
 )
 from megtrim.core.chain.result_store import StageFolder
 from megtrim.core.chain.session import Session, TaskResults, binary
+from megtrim.core.config.model import switched_off
 from megtrim.core.config.value_types import OF_APPLICATIONS
-from megtrim.core.functions import guards, link_map, linker_script, rest
-from megtrim.core.functions.blocks import CutPlan, find_digests, plan_cuts
+from megtrim.core.functions import guards, link_map, linker_script, refusals, rest
+from megtrim.core.functions.blocks import CutPlan, Graph, find_graphs, plan_cuts
 from megtrim.core.functions.calls import Disassembly, parse_code
 from megtrim.core.functions.guards import ErrorRule, Guard
 from megtrim.core.functions.kept_functions import KeepPattern, keep_always, matching
 from megtrim.core.functions.link_map import LinkMap
 from megtrim.core.functions.observables import Observables, read_observables
+from megtrim.core.functions.refusals import Refusal, RefusalRule
 from megtrim.core.keep.keepset import KeepSet, ScenarioRecord
 from megtrim.core.keep.keepset_files import read_keep_set
 from megtrim.core.trim.builds import applications, size_options, variants
-from megtrim.core.trim.results import UnfoldedLinksResult
+from megtrim.core.trim.export_warnings import count_exported
+from megtrim.core.trim.results import ExportCount, UnfoldedLinksResult
 from megtrim.libs.elf.block_map import parse_block_map
 from megtrim.libs.elf.layout import WITH_BUILD_ID, ElfLayout
 from megtrim.libs.elf.symbol_names import brief
@@ -42,13 +53,13 @@ from megtrim.libs.elf.symbol_table import (
 from megtrim.libs.util.errors import InputError
 from megtrim.libs.util.files import guard_write
 from megtrim.libs.util.value import Value
-from megtrim.places.compile.projects.link.relink import LINKS
+from megtrim.places.compile.projects.link.relink import LINKS, OBJECTS, WHOLE
 
 KEEP_SET = "keep set"
 
 BASE = "base"
 
-CUT_FORM = "1"
+CUT_FORM = "2"
 """How functions are cut, and which stay whole."""
 
 
@@ -69,6 +80,9 @@ class RelinkedProgram(Value):
     dropped: tuple[str, ...]
     code: Disassembly
     cuts: CutPlan
+    holders: tuple[str, ...]
+    """Names of the objects of which the functions that are cut come."""
+    refusals: tuple[Refusal, ...] = ()
 
     @property
     def deferred(self) -> rest.Deferred:
@@ -85,8 +99,10 @@ class UntrimmedProgram(Value):
     unfolded: UnfoldedLink
     origins: LinkMap
     patterns: tuple[KeepPattern, ...]
-    digests: Mapping[str, str] | None
+    graphs: Mapping[str, Graph] | None
     """Of functions that can be cut, by name; None: none is cut at this level."""
+    refusals: tuple[Refusal, ...] = ()
+    """Functions that are left out in any case, because a call of one is to be an error."""
 
     def trim(self, keep: KeepSet) -> RelinkedProgram:
         """Raises InputError if the keep set needs nothing of it."""
@@ -98,33 +114,47 @@ class UntrimmedProgram(Value):
                 "so none of them would be kept"
             )
             raise InputError(msg, hint="record them", command=("trim",))
+        refusals.expect_not_run(self.refusals, ran, source=self.target)
+        cuts = self._plan_cuts(records, ran)
         return RelinkedProgram(
             target=self.target,
             before=self.unfolded.table,
             kept=ran,
             dropped=self.find_dropped(ran),
             code=self.unfolded.code,
-            cuts=self._plan_cuts(records, ran),
+            cuts=cuts,
+            holders=self._find_holders(cuts.blocks),
+            refusals=self.refusals,
         )
 
     def _plan_cuts(self, records: Iterable[ScenarioRecord], ran: frozenset[str]) -> CutPlan:
         """What is kept although it did not run finds the functions that it calls whole."""
-        if self.digests is None:
+        if self.graphs is None:
             return CutPlan(blocks={}, changed=())
         listed = ((record.functions, record.blocks) for record in records)
         texts = (pattern.text for pattern in self.patterns)
         whole = {*matching(texts, self.unfolded.table, self.origins)}
         whole |= self.unfolded.code.called_by(self._find_always(ran))
-        return plan_cuts(listed, self.digests, whole)
+        return plan_cuts(listed, self.graphs, whole)
+
+    def _find_holders(self, names: Iterable[str]) -> tuple[str, ...]:
+        addresses = {each.name: each.address for each in self.unfolded.table.functions}
+        files = {self.origins.of(addresses[name]) for name in names}
+        return tuple(sorted({link_map.name_object(file) for file in files}))
 
     def find_dropped(self, ran: frozenset[str]) -> tuple[str, ...]:
         kept = {*ran, *self._find_always(ran)}
-        return linker_script.droppable(self.unfolded.table, kept, self.unfolded.observables)
+        found = linker_script.droppable(self.unfolded.table, kept, self.unfolded.observables)
+        return tuple(sorted({*found, *self._refused}))
+
+    @property
+    def _refused(self) -> frozenset[str]:
+        return frozenset(each.name for each in self.refusals)
 
     def _find_always(self, ran: frozenset[str]) -> tuple[str, ...]:
         return keep_always(
             self.patterns,
-            ran=ran,
+            ran=ran | self._refused,
             unseen=self.unfolded.unseen,
             code=self.unfolded.code,
             origins=self.origins,
@@ -170,6 +200,7 @@ def shipped_inputs(session: Session) -> dict[str, str]:
     if config.trim.on_missing == "error":
         named["guards"] = guards.IDENTITY
         named["errors"] = "\n".join(each.model_dump_json() for each in config.trim.errors)
+        named["refusals"] = "\n".join(map(repr, _list_refusal_rules(session)))
     return named
 
 
@@ -257,6 +288,16 @@ def find_hidden(target: str, session: Session) -> tuple[str, ...]:
     return tuple(sorted(exported - kept))
 
 
+def count_exports(program: RelinkedProgram, session: Session) -> ExportCount | None:
+    """Return None for a program, and for a library of which ``trim.exports`` chooses exports."""
+    users = applications.users(program.target, session)
+    if not users or session.config.trim.exports:
+        return None
+    base = session.done[base_task(session.config)]
+    imported = {each for name in users for each in read_dynamic_names(binary(base, name)).imported}
+    return count_exported(program.before, program.dropped, imported)
+
+
 def copy_users(label: Link, session: Session, folder: Path) -> None:
     """Put next to each shared object of these links the programs of scenarios that load it."""
     base = session.done[base_task(session.config)]
@@ -283,19 +324,53 @@ def read_program(target: str, session: Session) -> UntrimmedProgram:
         patterns.append(KeepPattern(text=text, where=where))
     listed = locate_unstripped(Link.UNFOLDED, f"{target}.map")
     unfolded = read_unfolded(target, session.results)
-    digests = None
+    graphs = None
     if splits_functions(session.config):
         linked = session.done[LINKED].file(locate_unstripped(Link.UNFOLDED, target))
         mapped = parse_block_map(read_linked(linked), source=str(linked))
-        digests = find_digests(mapped, unfolded.table)
+        graphs = find_graphs(mapped, unfolded.table)
     return UntrimmedProgram(
         target=target,
         identity=identities(session.results)[target],
         unfolded=unfolded,
         origins=link_map.read_map(session.done[LINKED].file(listed)),
         patterns=tuple(patterns),
-        digests=digests,
+        graphs=graphs,
+        refusals=_find_refusals(target, unfolded, session),
     )
+
+
+def _find_refusals(target: str, unfolded: UnfoldedLink, session: Session) -> tuple[Refusal, ...]:
+    if not guards_exports(target, session):
+        return ()
+    rules = _list_refusal_rules(session)
+    groups = unfolded.observables.groups
+    return refusals.choose(unfolded.table, rules, groups, source=target)
+
+
+def _list_refusal_rules(session: Session) -> tuple[RefusalRule, ...]:
+    """The first one counts, so a configuration can say more of a function than an engine does.
+
+    An engine with exceptions throws, and its own interface can return an error.
+    """
+    loaded = session.request.loaded
+    alone = len(identities(session.results)) == 1
+    rules = []
+    for at, each in enumerate(loaded.config.trim.refusals):
+        rule = RefusalRule(
+            function=each.function,
+            message=each.format or each.message or 0,
+            formats=each.format is not None,
+            where=loaded.describe("trim", "refusals", at),
+            needed=alone,
+        )
+        rules.append(rule)
+    if trims_plain_build(loaded.config):
+        return tuple(rules)
+    rules += [RefusalRule(function=each) for each in refusals.OF_HEADER]
+    if Switch.EXCEPTIONS in switched_off(loaded.config.trim):
+        rules += (*session.services.engine.refusals, *refusals.OF_CXX_LIBRARY)
+    return tuple(rules)
 
 
 def _count_written(value: object) -> int:
@@ -364,7 +439,20 @@ def specify_guarded_link(
 ) -> LinkSpec:
     by_lld = session.services.toolchain.kind in size_options.WITH_LLD
     plain = specify_link(program, session)
-    return guards.specify_link(plain, found, program.before, by_lld=by_lld)
+    return guards.specify_link(plain, found, program.before, program.refusals, by_lld=by_lld)
+
+
+def _read_objects(target: str, session: Session) -> tuple[str, ...]:
+    if not splits_functions(session.config):
+        return ()
+    name = locate_unstripped(Link.UNFOLDED, f"{target}{OBJECTS}")
+    return tuple(session.done[LINKED].file(name).read_text(encoding="utf-8").split())
+
+
+def read_whole(target: str, folder: Path) -> tuple[str, ...]:
+    """Return the units of a linked file that could not be cut, each with the reason."""
+    listed = folder / locate_unstripped(Link.SHIPPED, f"{target}{WHOLE}")
+    return tuple(listed.read_text(encoding="utf-8").splitlines()) if listed.is_file() else ()
 
 
 def specify_deferring_link(program: RelinkedProgram, session: Session) -> LinkSpec:
@@ -386,6 +474,8 @@ def specify_deferring_link(program: RelinkedProgram, session: Session) -> LinkSp
         sources=rest.sources(size_bytes),
         deferred=program.dropped,
         blocks=tuple(program.cuts.blocks.items()),
+        objects=_read_objects(program.target, session),
+        holders=program.holders,
         near=tuple(sorted(own - elsewhere)),
         layout=rest.layout(whole.machine, by_lld=by_lld, shared=shared),
         unwind_tables=size_options.keeps_unwind_tables(program.target, session),

@@ -45,6 +45,7 @@ _NOT_DEFERRING = {
     "lto": "level: deferred moves sections of objects, which it would not leave",
     "relocations": "level: deferred has a bit for most of them",
 }
+_NOT_GUARDED = {"lto": "on_missing: error empties functions of objects, which it would not leave"}
 
 
 class SizeFlag(StrEnum):
@@ -226,6 +227,8 @@ def choose(
         ]
         if trim.level in DEFERRING_LEVELS and means in _NOT_DEFERRING:
             refusals = [(value, _NOT_DEFERRING[means]) for value in candidates]
+        if trim.on_missing == "error" and means in _NOT_GUARDED:
+            refusals = [(value, _NOT_GUARDED[means]) for value in candidates]
         value, why_not = next((refusal for refusal in refusals if not refusal[1]), refusals[-1])
         chosen.append(
             SizeFlagChoice(means=means, value=value, requested=requested, why_not=why_not)

@@ -12,14 +12,20 @@ from megtrim.core.trim.runs.execution import RunSpec
 from megtrim.libs.programs.application_arguments import STDIN
 from megtrim.libs.util.files import guard_write
 
-UNKNOWN_FLAG = "--no-such-flag"
+_UNKNOWN_FLAG = "--no-such-flag"
 FORM = "1: missing, folder, empty, half, zeroed; an unknown flag"
 _HEAD_BYTES = 64
 
 
+def list_spoken(spec: RunSpec) -> Iterator[RunSpec]:
+    """What an engine's own program has words for, at every level that trims functions."""
+    yield replace(spec, without_model=True)
+    yield _ask_unknown(spec)
+
+
 def list_complaints(spec: RunSpec, folder: Path) -> Iterator[RunSpec]:
     """``folder`` gets the damaged copies of what the command reads."""
-    yield replace(spec, arguments=(*spec.arguments, UNKNOWN_FLAG))
+    yield _ask_unknown(spec)
     if spec.model is not None:
         yield replace(spec, without_model=True)
         for damaged in _damage(spec.model, folder / "model"):
@@ -30,6 +36,10 @@ def list_complaints(spec: RunSpec, folder: Path) -> Iterator[RunSpec]:
             yield replace(spec, missing=name, is_folder=True)
         for damaged in _damage(path, folder / str(number)):
             yield replace(spec, inputs={**spec.inputs, name: damaged})
+
+
+def _ask_unknown(spec: RunSpec) -> RunSpec:
+    return replace(spec, arguments=(*spec.arguments, _UNKNOWN_FLAG))
 
 
 def _damage(path: Path, folder: Path) -> Iterator[Path]:

@@ -78,6 +78,16 @@ class RunSpec(Value):
             return self.program
         return self.program.with_name(self.companions[0])
 
+    @property
+    def rest(self) -> Path:
+        """The companion file, which is there only if functions are deferred."""
+        holder = self.holder
+        return holder.with_name(f"{holder.name}{REST_SUFFIX}")
+
+    def with_own_rest(self) -> RunSpec:
+        """Run it with its companion file, if there is one."""
+        return replace(self, with_rest=self.rest.is_file())
+
     def with_program(self, program: Path) -> RunSpec:
         return replace(self, program=program)
 
@@ -154,10 +164,9 @@ def _put_program(directory: RunDirectory, spec: RunSpec) -> None:
         directory.put(library, read_own_name(library) or name)
     if spec.with_rest:
         holder = spec.holder
-        rest = holder.with_name(f"{holder.name}{REST_SUFFIX}")
         # Its program finds it by the name under which it was loaded.
         loaded = read_own_name(holder) if spec.companions else ""
-        directory.put(rest, f"{loaded or holder.name}{REST_SUFFIX}")
+        directory.put(spec.rest, f"{loaded or holder.name}{REST_SUFFIX}")
 
 
 def _command(spec: RunSpec, program: str, inputs: Mapping[str, str]) -> tuple[str, ...]:

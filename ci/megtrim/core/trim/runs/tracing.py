@@ -18,7 +18,7 @@ from megtrim.core.keep.split_function import SplitFunction
 from megtrim.core.keep.trace import Trace
 from megtrim.core.own_program import read_error
 from megtrim.core.trim.runs import execution
-from megtrim.core.trim.runs.complaints import UNKNOWN_FLAG
+from megtrim.core.trim.runs.complaints import list_spoken
 from megtrim.core.trim.runs.execution import RunResult, RunSpec
 from megtrim.libs.elf.block_map import parse_block_map
 from megtrim.libs.elf.symbol_table import holding, parse_table, read_linked
@@ -93,38 +93,43 @@ def ran(
     *,
     observables: Observables,
     speaks: bool,
+    splits: bool = False,
     complaints: Sequence[RunSpec] = (),
 ) -> Recorded:
     """Return the list of functions that ran, and the run that was asked for.
 
     ``spec`` is of the link that :func:`link_for` names, with its symbols; ``observables`` are
     those of the unfolded link, and make the list the same, whoever records. ``speaks``: the
-    program has words for what goes wrong, so they are kept. ``complaints``: further runs. Where
+    program has words for what goes wrong, so they are kept. ``splits``: blocks are asked for, so
+    its map of them must be one that megtrim reads. ``complaints``: further runs. Where
     one fails, and runs blocks that no other does, their functions may not be cut. Raises
     ProductFailure where the run fails, InfrastructureFailure where nothing was recorded.
     """
     logged = link_for(lease, shared=bool(spec.companions)) is Link.UNFOLDED
     record, variables = _LOGGED if logged else _PROBED
-    watched = {**spec.environment, **variables}
-    wanted = replace(spec, recorded=record, environment=watched)
+
+    def watch(each: RunSpec) -> RunSpec:
+        return replace(each, recorded=record, environment={**each.environment, **variables})
+
+    wanted = watch(spec)
+    spoken: tuple[RunSpec, ...] = ()
+    if speaks and not spec.application:  # an application's words are those of its own scenarios
+        spoken = tuple(list_spoken(spec))
     data = read_linked(spec.holder)
     table = parse_table(data, source=str(spec.holder))
-    mapped = parse_block_map(data, source=str(spec.holder)) if logged else ()
+    mapped = parse_block_map(data, source=str(spec.holder)) if logged and splits else ()
     hint = _OF_LIBRARY if spec.companions else _ON_PLAIN
     # A string copies long names, as users have them, by other functions than those that fit in it.
     found = [
         _run_checked(scenario, each, lease, note, "the link that shows its functions", hint)
         for each in (wanted, replace(wanted, prefix=_LONG))
     ]
-    if speaks and not spec.application:  # an application's words are those of its own scenarios
-        unknown = replace(wanted, arguments=(*spec.arguments, UNKNOWN_FLAG))
-        spoken = (replace(wanted, without_model=True), unknown)
-        found += [_run(scenario, each, lease, note) for each in spoken]
+    found += [_run(scenario, watch(each), lease, note) for each in spoken]
     # Only an emulator's log shows blocks, and on a device such a run may end before it calls any.
-    for complaint in complaints if logged else ():
-        watched_one = replace(complaint, recorded=record, environment=watched)
+    further = [each for each in complaints if logged and each not in spoken]
+    for complaint in further:
         with suppress(ProgramKilled, ProductFailure):  # ended from outside, or it wrote too much
-            found.append(_run(scenario, watched_one, lease, note))
+            found.append(_run(scenario, watch(complaint), lease, note))
     names: set[str] = set()
     addresses: set[int] = set()
     failing: set[int] = set()

@@ -88,12 +88,15 @@ def inputs(task: Task, session: Session) -> dict[str, str]:
     if task.scenario is not None:
         return _scenario_inputs(task.scenario, session)
     if task.id == LINKED:
-        return linking.base_inputs(session) | {
+        named = linking.base_inputs(session) | {
             "programs": " ".join(applications.linked_again(session)),
             "probed": str(_needs_probes(session)),
             **linking.exports_input(session),
             "kept whatever ran": "\n".join(session.services.engine.kept),
         }
+        if splits_functions(session.config):
+            named["cut"] = linking.CUT_FORM
+        return named
     if task.id == REACHED:
         return suite_records.inputs(session)
     return _keep_inputs(session)
@@ -147,6 +150,7 @@ def _link(probed: bool, session: Session, folder: Path) -> UnfoldedLinksResult:
             flags=flags,
             hidden=linking.find_hidden(target, session),
             map=True,
+            digests=splits_functions(session.config),
         )
         unfolded[target] = link
         if probed or is_shared:
@@ -157,6 +161,7 @@ def _link(probed: bool, session: Session, folder: Path) -> UnfoldedLinksResult:
                 sources=probes.sources(shared=is_shared),
                 strip=False,
                 map=False,
+                digests=False,
             )
             probing.append(twin)
     specs = (*unfolded.values(), *probing)
@@ -257,6 +262,7 @@ def _record(scenario: Scenario, session: Session, folder: Path) -> RecordResult:
                 lambda _seen: None,
                 observables=observed,
                 speaks=speaks(session.request),
+                splits=splits,
                 complaints=complaints,
             )
         return recorded, recorded.run.wall_s

@@ -30,6 +30,8 @@ def inputs(task: Task, session: Session) -> dict[str, str]:
         named["operators"] = "all"
     if config.trim.crash_ids:
         named["crash ids"] = "each region"
+    if config.trim.on_missing == "error":
+        named["errors"] = "each region and each trap"
     if session.request.options.committed:
         text = dump_keep_set(read_committed(session.request.loaded, session.services.engine))
         ids = (scenario.id for scenario in all_scenarios(config))
@@ -105,4 +107,7 @@ def _read_trace(scenario: Scenario, session: Session) -> Trace:
 
 def files(keep: KeepSet, session: Session) -> dict[str, str]:
     trim = session.config.trim
-    return session.services.marks.render_header(keep, layout=trim.layout, crash_ids=trim.crash_ids)
+    errors = trim.on_missing == "error"
+    return session.services.marks.render_header(
+        keep, layout=trim.layout, crash_ids=trim.crash_ids, errors=errors
+    )

@@ -22,7 +22,7 @@ from megtrim.core.chain.graph import (
 )
 from megtrim.core.chain.result_store import StageFolder, content_of
 from megtrim.core.chain.session import Session, TrimRequest, binary
-from megtrim.core.functions import cutter, guards, linker_script, rest
+from megtrim.core.functions import cutter, guards, linker_script, refusals, rest
 from megtrim.core.functions.guards import Guard
 from megtrim.core.size.byte_tables import leave_symbols
 from megtrim.core.trim.builds import links as linking
@@ -63,7 +63,7 @@ def work(task: Task, session: Session, folder: Path) -> ReduceResult | Symbolizi
     built = variants.work(session, wanted, folder)
     if task.id == REDUCED:
         leave_symbols(folder, wanted, built.artifacts, session)
-    return ReduceResult(build=built, functions={})
+    return ReduceResult(build=built, functions={}, crash_ids=session.config.trim.crash_ids)
 
 
 def _is_link(task: Task, request: TrimRequest) -> bool:
@@ -109,11 +109,14 @@ def _link(session: Session, folder: Path) -> ReduceResult:
                 dropped=len(each.dropped),
                 guarded=len(guards_of.get(each.target, ())),
                 cut=_count_cut(each, folder),
-                changed=len(each.cuts.changed),
+                changed=each.cuts.changed,
                 changed_bytes=each.count_changed_bytes(),
+                uncut=linking.read_whole(each.target, folder),
+                exports=linking.count_exports(each, session),
             )
             for each in programs
         },
+        crash_ids=session.config.trim.crash_ids,
     )
 
 
@@ -210,7 +213,9 @@ def _prove(
         guards.expect_safe(program.before, after, found, source=program.target)
         added = (guards.MISSING,)
         data = shipped.read_bytes()
-        emptied = guards.find_emptied(data, after, program.dropped, source=program.target)
+        led = guards.find_emptied(data, after, program.dropped, source=program.target)
+        refusals.expect_replaced(after, program.refusals, led, source=program.target)
+        emptied = led
     linker_script.prove(
         program.before,
         after,
@@ -232,7 +237,9 @@ def _guard(program: RelinkedProgram, found: tuple[Guard, ...], folder: Path) -> 
     table = read_table(named)
     for path in (named, stripped):
         data = path.read_bytes()
-        made = guards.patch(data, table, found, program.dropped, source=program.target)
+        made = guards.patch(
+            data, table, found, program.dropped, program.refusals, source=program.target
+        )
         path.write_bytes(made)
 
 

@@ -81,7 +81,11 @@ def rebuild_baseline(options: Options) -> int:
     base = _read_base(folder / WANTED_FILE)
     known = load_sizes(folder / SIZES_FILE, shown=SIZES_FILE)
     try:
-        how_built = replace(options, committed=not known.quick, quick=known.quick)
+        # The file that the base's own key names may be of an earlier version of megtrim.
+        compared = folder / SIZES_FILE
+        how_built = replace(
+            options, committed=not known.quick, quick=known.quick, baseline=compared
+        )
         found = _measure_variants(how_built)
         source = f"{base}, {base.what}, rebuilt"
         how = BaselineSource.REBUILT

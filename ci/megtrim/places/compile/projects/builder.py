@@ -2,7 +2,7 @@
 
 import shlex
 import shutil
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -109,6 +109,7 @@ class Builder:
                 )
                 command = self._find_command(each.target, link_env)
                 units = self._list_units(tree, each.target) if each.blocks else ()
+                units = choose_units(units, each.holders)
                 relink.make(each, command, link_env, folder, units)
 
     def expect_linkable(
@@ -347,6 +348,19 @@ class Builder:
         if self._toolchain.strip:
             self._processes.capture(*self._toolchain.strip, str(copy))
         return copy.stat().st_size
+
+
+def choose_units(
+    units: tuple[CompiledUnit, ...], holders: Collection[str]
+) -> tuple[CompiledUnit, ...]:
+    """Return those whose functions the program has. All, if one of the ``holders`` is not known.
+
+    What a header defines is in many units, and the link takes it from one. libtool renames objects
+    on their way into an archive.
+    """
+    if not {unit.output.name for unit in units}.issuperset(holders):
+        return units
+    return tuple(unit for unit in units if unit.output.name in holders)
 
 
 def _tree(spec: BuildSpec, work: Path) -> WorkTree:

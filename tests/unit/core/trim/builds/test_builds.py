@@ -295,7 +295,7 @@ def make_program(*patterns: str) -> UntrimmedProgram:
         ),
         origins=ORIGINS,
         patterns=tuple(KeepPattern(text=each) for each in patterns),
-        digests=None,
+        graphs=None,
     )
 
 

@@ -14,7 +14,7 @@ from megtrim.core.build_spec import Linkage, Origin, Relocations, SourceOptions,
 from megtrim.core.checks.check import DeviceIdentity
 from megtrim.core.checks.invocation import Invocation
 from megtrim.core.config.commands import CommandConfig
-from megtrim.core.config.missing import ExportError
+from megtrim.core.config.missing import ExportError, RefusalConfig
 from megtrim.core.config.own_tests import OwnTestsConfig
 from megtrim.core.config.units import GrowthLimit
 from megtrim.core.trim.results import UnfoldedLinksResult
@@ -89,6 +89,10 @@ TIES: Mapping[str, str] = {
     ),
     **dict.fromkeys(
         (f"trim.errors.{name}" for name in ExportError.model_fields),
+        "of trim.on_missing: error: tests/integration/test_missing_errors.py",
+    ),
+    **dict.fromkeys(
+        (f"trim.refusals.{name}" for name in RefusalConfig.model_fields),
         "of trim.on_missing: error: tests/integration/test_missing_errors.py",
     ),
     **dict.fromkeys(
@@ -215,7 +219,7 @@ def times(subject: str, *scenarios: str) -> str:
     return " ".join(f"perf/{scenario}#{subject}" for scenario in scenarios)
 
 
-_DECIDED = f"{times('record-1', *ENGINES)} {times('trimming-*', *ENGINES)}"
+_DECIDED = f"{times('record-1', *ENGINES)} {times('trimming-*', '*')}"
 
 
 def key(
@@ -270,7 +274,8 @@ CONFIG: tuple[Fact, ...] = (
     ),
     key("trim.keep", ("a*",), LINKS, (*FUNCTION, *PLAIN)),
     key("trim.exports", ("a*",), f"functions/linked {LINKS}", (*FUNCTION, *PLAIN)),
-    key("trim.on_missing", "error", LINKS, (*FUNCTION, *PLAIN)),
+    key("trim.on_missing", "error", f"header/keepset {LINKS}", FUNCTION),
+    key("trim.on_missing", "error", LINKS, PLAIN),
     key("trim.crash_ids", True, "header/keepset", ("region",)),
     key("trim.crash_ids", True, f"header/keepset {LINKS}", ("function",)),
     key("trim.crash_ids", True, LINKS, PLAIN),
@@ -384,10 +389,10 @@ CONFIG: tuple[Fact, ...] = (
     key("perf.classes", ("any",)),
     key("perf.trimming", False),
     key("perf.budget.rounds", 12, _DECIDED),
-    key("perf.budget.time_s", 60.0, f"{_DECIDED} {times('baseline', *ENGINES)}"),
+    key("perf.budget.time_s", 60.0, f"{_DECIDED} {times('baseline', '*')}"),
     key("perf.threshold", 0.5, _DECIDED),
     key("perf.floor_ms", 0.5, _DECIDED),
-    key("perf.other_load", 0.25, f"{_DECIDED} {times('baseline', *ENGINES)}"),
+    key("perf.other_load", 0.25, f"{_DECIDED} {times('baseline', '*')}"),
     key("perf.history.folder", Path("history")),
     key("perf.history.branch", "history"),
     key("perf.inconclusive", "warn"),

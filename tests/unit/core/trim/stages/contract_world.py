@@ -114,6 +114,7 @@ class StandIn:
         self.real = real
         self.facts = facts
         self.kept = facts.get("kept", real.engine.kept)
+        self.refusals = real.engine.refusals
         self.kernels = facts.get("kernels", ("src/kern",))
         self.checkout = real.engine.checkout
         self.marks = Midout(

@@ -123,6 +123,7 @@ def test_a_baseline_is_rebuilt_in_the_way_that_was_looked_for(
 
     (((options,), _),) = asked.call_args_list
     assert (options.quick, options.committed) == (quick, not quick)
+    assert str(options.baseline) == "out/baseline/sizes.json"
     assert (left.quick, rebuilt.quick, rebuilt.sizes) == (quick, quick, REBUILT)
 
 

@@ -374,6 +374,18 @@ def found(root: Path, *words: str) -> dict[str, str]:
     return {word: str(path).replace(mirrored, "IMAGE") for word, path in reported if path}
 
 
+@pytest.mark.parametrize("word", ["{}/libthin.a", "-lthin"])
+def test_a_thin_archive_is_refused_by_name(tmp_path: Path, word: str) -> None:
+    """What its objects refer to would not be seen."""
+    files(tmp_path, lib__libthin_a=b"!<thin>\n")
+    (tmp_path / "made").mkdir()
+    place = bench(tmp_path, tmp_path / "made", TOOLCHAIN)
+    folder = tmp_path / "lib"
+    with pytest.raises(InputError, match=r"lib/libthin\.a is a thin archive") as caught:
+        list(relink.resolve_argv((f"-L{folder}", word.format(folder)), place))
+    assert caught.value.hint == "make it with ar, without T and --thin"
+
+
 @pytest.mark.parametrize(
     ("in_the_way", "message"),
     [("image{}/usr", "cannot be copied out of this machine"), ("image", "image cannot be written")],

@@ -1,10 +1,15 @@
 """Units that are compiled again: which functions are cut, and by which words."""
 
+from pathlib import Path
+
 import pytest
 
+from megtrim.core.functions.link_map import name_object
 from megtrim.libs.elf.objects import members
 from megtrim.libs.util.errors import InputError
+from megtrim.places.compile.projects.builder import choose_units
 from megtrim.places.compile.projects.link.splitting import (
+    CompiledUnit,
     find_cut,
     replace_members,
     without_outputs,
@@ -58,6 +63,9 @@ def test_a_damaged_object_is_refused() -> None:
         ("cc -O2 -c a.c -o a.o", "cc -O2 -c a.c"),
         ("cc -MD -MT a.o -MF a.o.d -o a.o -c a.c", "cc -c a.c"),
         ("cc -fbasic-block-address-map -MMD -MQ x -c a.c", "cc -c a.c"),
+        ("cc -MD -MFa.d -MTa.o -MQa.o -MP -c a.c", "cc -c a.c"),
+        ("cc -Wp,-MMD,a.d -MJa.json -save-temps=obj -Wp,-DA -c a.c", "cc -Wp,-DA -c a.c"),
+        ("cc -MJ a.json --serialize-diagnostics a.dia -Mx -c a.c", "cc -Mx -c a.c"),
     ],
 )
 def test_a_command_writes_nothing_of_the_build(words: str, left: str) -> None:
@@ -76,3 +84,26 @@ def test_members_are_replaced_by_their_content() -> None:
     found = {name: made[start:end] for name, start, end in members(memoryview(made))}
     assert found == {long: b"\x7fELF, odd", "b.o": second}
     assert replace_members(data, {b"another": b""}) is None
+
+
+@pytest.mark.parametrize(
+    ("holders", "chosen"),
+    [
+        (("a.cc.o",), ["a.cc.o"]),
+        (("a.cc.o", "b.cc.o"), ["a.cc.o", "b.cc.o"]),
+        (("lt1-a.o",), ["a.cc.o", "b.cc.o"]),
+    ],
+)
+def test_of_copies_only_the_one_that_the_link_took_is_compiled(
+    holders: tuple[str, ...], chosen: list[str]
+) -> None:
+    units = tuple(
+        CompiledUnit(output=Path("obj", name), words=(), folder=Path("obj"))
+        for name in ("a.cc.o", "b.cc.o")
+    )
+    assert [unit.output.name for unit in choose_units(units, holders)] == chosen
+
+
+def test_the_name_of_an_object_says_neither_folder_nor_archive() -> None:
+    assert name_object("src/dir/a.cc.o") == "a.cc.o"
+    assert name_object("lib/libx.a(b.cc.o)") == "b.cc.o"

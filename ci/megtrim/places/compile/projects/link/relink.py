@@ -5,12 +5,14 @@ import mmap
 import os
 import re
 import shutil
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from megtrim.core.build_spec import LinkSpec
 from megtrim.core.functions import addresses, link_map, linker_script, local_functions, rest
+from megtrim.libs.elf.layout import ELF_MAGIC
+from megtrim.libs.elf.objects import ARCHIVE_MAGIC, THIN_MAGIC
 from megtrim.libs.util.errors import InfrastructureFailure, InputError
 from megtrim.libs.util.files import guard_write, write_atomically
 from megtrim.places.compile.projects.cmake import driver
@@ -27,6 +29,9 @@ from megtrim.places.compile.projects.link.splitting import CompiledUnit
 
 LINKS = "links"
 STRIPPED = "stripped"
+OBJECTS = ".objects"
+WHOLE = ".whole"
+"""After the name of a linked file: its objects' digests, and the units that could not be cut."""
 _COMPILE = (
     "-c",
     "-O2",
@@ -45,7 +50,6 @@ _REFUSED = re.compile(
 Here = Callable[[Path], Path]
 """Maps a path as the linker sees it to the path of the same file on this machine, if any."""
 
-_MAGICS = (b"\x7fELF", b"!<arch>\n")
 _STATIC = frozenset({"-Bstatic", "-dn", "-non_shared", "-static"})
 _DYNAMIC = frozenset({"-Bdynamic", "-dy", "-call_shared"})
 _MAX_SCRIPT_BYTES = 4096
@@ -87,7 +91,13 @@ def make(
             msg = f"{spec.target}: {call.linker} links it, and functions are cut for lld only"
             raise InputError(msg, hint="link with -fuse-ld=lld, or set trim.level: deferred")
         inputs = tuple(resolve_argv(argv[1:], link_env))
-        argv = splitting.split(argv[0], inputs, dict(spec.blocks), units, link_env)
+        cut = splitting.split(argv[0], inputs, spec, units, link_env)
+        argv = cut.argv
+        _write_rows(linked.with_name(f"{linked.name}{WHOLE}"), cut.whole)
+    elif spec.digests:
+        paths = (path for _, path in resolve_argv(argv[1:], link_env))
+        digests = sorted({*splitting.list_objects(paths)})
+        _write_rows(linked.with_name(f"{linked.name}{OBJECTS}"), digests)
     if spec.deferred or spec.blocks:
         argv = _defer_sections(argv, call, spec, link_env)
     elif spec.emptied or not spec.unwind_tables:
@@ -99,6 +109,10 @@ def make(
         link_env.processes.capture(*link_env.toolchain.strip, str(stripped))
     elif spec.strip:
         _link((*argv, "-s"), stripped, spec, link_env)
+
+
+def _write_rows(path: Path, rows: Iterable[str]) -> None:
+    write_atomically(path, "".join(f"{row}\n" for row in rows))
 
 
 def _set_stubs(spec: LinkSpec, command: LinkCommand, link_env: LinkEnvironment) -> LinkSpec:
@@ -297,10 +311,20 @@ def _library(
 
 
 def _is_input(path: Path) -> bool:
+    """Raises InputError for a thin archive."""
     if not path.is_file():
         return False
+    expect_objects(path, shown=str(path))
     with path.open("rb") as file:
-        return file.read(len(_MAGICS[1])).startswith(_MAGICS)
+        return file.read(len(ARCHIVE_MAGIC)).startswith((ELF_MAGIC, ARCHIVE_MAGIC))
+
+
+def expect_objects(path: Path, *, shown: str) -> None:
+    """Raise InputError for a thin archive: what its objects refer to would not be seen."""
+    with path.open("rb") as file:
+        if file.read(len(THIN_MAGIC)) == THIN_MAGIC:
+            msg = f"{shown} is a thin archive, which contains no objects"
+            raise InputError(msg, hint="make it with ar, without T and --thin")
 
 
 def _defer_sections(

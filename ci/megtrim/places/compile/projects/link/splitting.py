@@ -4,11 +4,14 @@ A unit is compiled by its own command, into a folder of its own: the build's tre
 """
 
 import hashlib
+import os
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
+from megtrim.core.build_spec import LinkSpec
 from megtrim.libs.elf.block_map import MAP_FLAG, MAP_SECTION
 from megtrim.libs.elf.layout import DAMAGE, ELF_MAGIC, SYMBOL_TABLE
 from megtrim.libs.elf.objects import (
@@ -21,13 +24,17 @@ from megtrim.libs.elf.objects import (
 from megtrim.libs.util.errors import InputError
 from megtrim.libs.util.files import guard_write, write_atomically
 from megtrim.libs.util.value import Value
+from megtrim.libs.util.wording import count
 from megtrim.places.compile.projects.link.invocation import LINK_TIMEOUT_S, LinkEnvironment
+from megtrim.places.compile.projects.link.unit_inputs import InputList, find_changed
 
 _FUNCTION = 2
 _TEXT = ".text."
 _UNITS = "units"
-_WITH_A_WORD = ("-o", "-MF", "-MT", "-MQ")
-_ALONE = ("-MD", "-MMD", MAP_FLAG)
+_WITH_A_WORD = ("-o", "-MF", "-MT", "-MQ", "-MJ", "--serialize-diagnostics")
+_JOINED = ("-MF", "-MT", "-MQ", "-MJ", "-Wp,-M", "-save-temps", "--save-temps")
+"""Words that begin so name a file of the build, or write into the folder where it compiles."""
+_ALONE = ("-MD", "-MMD", "-MP", "-MG", "-MV", MAP_FLAG)
 _WAITS = re.compile(
     r"pthread_(?:cond_\w*wait|join|barrier_wait|mutex_\w*lock|rwlock_\w*lock|spin_lock)"
     r"|sem_\w*wait|e?poll\w*|epoll_wait|p?select|\w*sleep|sched_yield|syscall|sigwait\w*|pause"
@@ -38,6 +45,7 @@ _WAITS = re.compile(
 """A function that calls one of these stays whole: which of its blocks run is up to other threads,
 or to the environment.
 """
+_BUILT_AGAIN = "it is not the object that it was when its functions were recorded"
 _HEADER = "{name:<16}{zero:<12}{zero:<6}{zero:<6}{mode:<8}{size:<10}`\n"
 
 
@@ -49,50 +57,96 @@ class CompiledUnit(Value):
     """Where that starts."""
 
 
+class CutLink(Value):
+    argv: tuple[str, ...]
+    whole: tuple[str, ...]
+    """The units that could not be cut, each with the reason."""
+
+
+class _Units(Value):
+    made: Mapping[bytes, bytes]
+    """By the content of each unit's object, that of the one that replaces it."""
+    whole: tuple[str, ...]
+
+
 def split(
     linker: str,
     inputs: Sequence[tuple[str, Path | None]],
-    blocks: Mapping[str, tuple[int, ...]],
+    spec: LinkSpec,
     units: Collection[CompiledUnit],
     link_env: LinkEnvironment,
-) -> tuple[str, ...]:
+) -> CutLink:
     """Return the call with copies of the ``inputs``, words with their files, that are cut."""
-    made = _compile_all(blocks, units, link_env)
+    found = _compile_all(spec, units, link_env)
     words = [linker]
     for number, (word, path) in enumerate(inputs):
         copy = None
         if path is not None:
-            copy = _replace(path, made, link_env.scratch / "split" / str(number))
+            copy = _replace(path, found.made, link_env.scratch / "split" / str(number))
         words.append(word if copy is None else str(copy))
-    return tuple(words)
+    return CutLink(argv=tuple(words), whole=found.whole)
 
 
 def _compile_all(
-    blocks: Mapping[str, tuple[int, ...]],
-    units: Collection[CompiledUnit],
-    link_env: LinkEnvironment,
-) -> dict[bytes, bytes]:
-    """Return, by the content of each unit's object, that of the one that replaces it.
-
-    A unit whose list is that of the link before is not compiled again.
-    """
+    spec: LinkSpec, units: Collection[CompiledUnit], link_env: LinkEnvironment
+) -> _Units:
+    """A unit whose list is that of the link before is not compiled again."""
     place = link_env.scratch.parents[1] / _UNITS / link_env.scratch.name
     with guard_write(place):
         place.mkdir(parents=True, exist_ok=True)
+    blocks = dict(spec.blocks)
+    observed = frozenset(spec.objects)
     made = {}
+    whole = []
     used = set()
     for unit in units:
         data = unit.output.read_bytes() if unit.output.is_file() else b""
         names = find_cut(data, blocks, source=str(unit.output))
-        if names and data not in made:
-            own = {name: blocks[name] for name in names}
-            there = _compile(unit, own, place, link_env)
-            used.add(there)
-            made[data] = there.read_bytes()
+        if not names or data in made:
+            continue
+        try:
+            if _digest(data) not in observed:
+                raise _ChangedUnitError(_BUILT_AGAIN)
+            there = _compile(unit, {name: blocks[name] for name in names}, place, link_env)
+        except _ChangedUnitError as error:
+            shown = os.path.relpath(unit.output, link_env.tree)
+            whole.append(f"{count(len(names), 'function')} of {shown} stay whole, because {error}")
+            continue
+        used.add(there)
+        made[data] = there.read_bytes()
     with guard_write(place):
         for former in {*place.iterdir()} - used:
             former.unlink()
-    return made
+    return _Units(made=made, whole=tuple(whole))
+
+
+class _ChangedUnitError(Exception):
+    """A unit is not what it was when its functions were recorded."""
+
+
+def list_objects(paths: Iterable[Path | None]) -> Iterator[str]:
+    """Yield the digest of each object among the files and in archives among them."""
+    for path in paths:
+        data = b"" if path is None else path.read_bytes()
+        if data.startswith(ELF_MAGIC):
+            yield _digest(data)
+        elif data.startswith(ARCHIVE_MAGIC):
+            with _whole_archive(path):
+                for each in iter_members(data):
+                    yield _digest(data[each.start : each.end])
+
+
+def _digest(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
+
+
+@contextmanager
+def _whole_archive(path: Path | None) -> Iterator[None]:
+    try:
+        yield
+    except DAMAGE:
+        msg = f"{path}: a damaged archive"
+        raise InputError(msg, hint="build it again") from None
 
 
 def find_cut(data: bytes, blocks: Collection[str], *, source: str) -> tuple[str, ...]:
@@ -140,6 +194,7 @@ def _compile(
     place: Path,
     link_env: LinkEnvironment,
 ) -> Path:
+    """Raises _ChangedUnitError for a unit that no longer compiles to the object that it made."""
     rows = (f"f {name}\nc {' '.join(map(str, of))}\n" for name, of in sorted(blocks.items()))
     text = "v1\n" + "".join(rows)
     words = tuple(without_outputs(unit.words))
@@ -152,12 +207,35 @@ def _compile(
     listed = place / f"{key}.txt"
     write_atomically(listed, text)
     unfinished = place / "unit.o"
-    cut = (f"-fbasic-block-sections=list={listed}", "-o", str(unfinished))
+    read = InputList(path=place / "unit.d")
+    cut = (f"-fbasic-block-sections=list={listed}", *read.flags, "-o", str(unfinished))
     there = replace(link_env, build=unit.folder)
     outcome = there.run((*words, *cut), LINK_TIMEOUT_S)
+    changed = ""
+    if outcome.ok:
+        changed = find_changed(read, unit.output, unit.folder, link_env)
+    if changed or not outcome.ok:
+        _expect_same(unit, (*words, MAP_FLAG), changed or "its source", place, there)
     there.expect(outcome, f"{unit.output.name} does not compile with its functions cut")
     unfinished.replace(made)
     return made
+
+
+def _expect_same(
+    unit: CompiledUnit,
+    words: tuple[str, ...],
+    changed: str,
+    place: Path,
+    link_env: LinkEnvironment,
+) -> None:
+    whole = place / "whole.o"
+    outcome = link_env.run((*words, "-o", str(whole)), LINK_TIMEOUT_S)
+    if not outcome.ok:
+        msg = "it does not compile any more"
+        raise _ChangedUnitError(msg)
+    if whole.read_bytes() != unit.output.read_bytes():
+        msg = f"it compiles to another object than before: {changed} may have changed"
+        raise _ChangedUnitError(msg)
 
 
 def without_outputs(words: Sequence[str]) -> Iterator[str]:
@@ -166,7 +244,7 @@ def without_outputs(words: Sequence[str]) -> Iterator[str]:
     for word in rest:
         if word in _WITH_A_WORD:
             next(rest, None)
-        elif word not in _ALONE:
+        elif word not in _ALONE and not word.startswith(_JOINED):
             yield word
 
 
@@ -174,11 +252,8 @@ def _replace(path: Path, made: Mapping[bytes, bytes], place: Path) -> Path | Non
     data = path.read_bytes()
     new = made.get(data)
     if new is None and data.startswith(ARCHIVE_MAGIC):
-        try:
+        with _whole_archive(path):
             new = replace_members(data, made)
-        except DAMAGE:
-            msg = f"{path}: a damaged archive"
-            raise InputError(msg, hint="build it again") from None
     if new is None:
         return None
     copy = place / path.name

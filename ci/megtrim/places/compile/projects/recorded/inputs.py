@@ -45,10 +45,7 @@ def expect_known_places(link: RecordedLink, link_env: LinkEnvironment) -> None:
             hint = "build without the step that removes it"
             raise InputError(msg, hint=hint)
         _expect_known(spelt, path, link, link_env)
-        with path.open("rb") as stream:
-            if stream.read(len(objects.THIN_MAGIC)) == objects.THIN_MAGIC:
-                msg = f"{link.name}: {spelt} is a thin archive, which contains no objects"
-                raise InputError(msg, hint="make it with ar, without T and --thin")
+        relink.expect_objects(path, shown=f"{link.name}: {spelt}")
     for spelt, found in relink.resolve_argv((link.program, *link.words), link_env):
         if found is not None:
             _expect_known(spelt, found, link, link_env)
