@@ -18,12 +18,14 @@ from pathlib import Path
 
 from counted_times import Bench, make_parser
 
+from megtrim.core.parts import hand_in
 from megtrim.core.size.counted import Work
 from megtrim.core.timing.experiment import DataType, Experiment
 from megtrim.engines.load_and_run.dialects import LITE
 from megtrim.engines.load_and_run.dump import parse_dump
 from megtrim.engines.megengine.experiments import EXPERIMENTS
 from megtrim.libs.util.process import ProcessRunner
+from megtrim.parts import PARTS
 from megtrim.places.devices.counting import Counting, CountingEmulator
 from megtrim.places.devices.device import DeviceSpec
 from megtrim.times.counts.use import join_repeats
@@ -64,6 +66,7 @@ def read_outputs(folder: Path) -> list[bytes]:
 
 
 def main() -> None:
+    hand_in(PARTS)
     parser = make_parser(__doc__)
     parser.add_argument("experiments", nargs="*", help="all where none is named")
     parser.add_argument("--machine", choices=SYSROOTS, default="aarch64")

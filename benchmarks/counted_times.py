@@ -22,6 +22,7 @@ from pathlib import Path
 
 from scipy.stats import spearmanr
 
+from megtrim.core.parts import hand_in
 from megtrim.core.size.counted import LENGTHS, Count
 from megtrim.core.timing.experiment import Backend, Experiment
 from megtrim.engines.load_and_run.timing_log import read_timing_log
@@ -30,6 +31,7 @@ from megtrim.engines.sample import SampleEngine, find_embedded_source
 from megtrim.libs.elf.layout import segments
 from megtrim.libs.elf.symbol_table import FunctionTable, read_table
 from megtrim.libs.util.process import ProcessRunner
+from megtrim.parts import PARTS
 from megtrim.places.devices.counting import Counting, CountingEmulator
 from megtrim.places.devices.device import DeviceSpec
 from megtrim.places.devices.local import LocalFolder
@@ -130,6 +132,7 @@ def make_parser(description: str | None) -> argparse.ArgumentParser:
 
 
 def main() -> None:
+    hand_in(PARTS)
     asked = make_parser(__doc__).parse_args()
     processes = ProcessRunner(os.environ)
     machine = platform.machine()
