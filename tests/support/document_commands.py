@@ -48,6 +48,7 @@ NEEDED = {
     "write a scenario": "tests/integration/test_chain.py",
     "why it trapped": "a log; tests/unit/core/proof/test_trap_diagnosis.py",
     "find out why it trapped": "tests/integration/test_probes.py",
+    "the warning explained": "tests/unit/core/proof/test_unknown_graph.py",
     "an application in the engine's tree": "tests/integration/test_applications.py",
     "trim a shared library": "tests/integration/test_applications.py",
 }

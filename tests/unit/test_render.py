@@ -102,7 +102,8 @@ def test_a_table_shows_a_hundred_rows_and_counts_the_rest() -> None:
 
 @given(st.text(st.characters(exclude_categories=[]), max_size=100))
 def test_any_text_stays_inert(text: str) -> None:
-    line = markup.prose(text)
+    # What looks like the hash of a commit is written as code.
+    line = re.sub(r"<code>([0-9a-f]+)</code>", r"\1", markup.prose(text))
     bare = re.sub(r"\\(.)", "", line.replace("<!-- -->", "\0"))
 
     assert re.search(r"[`*_{}\[\]~|<>$]", re.sub(r"&#[0-9]+;", "", bare)) is None
