@@ -50,8 +50,8 @@ FAULTS = {**PHONE, "g++-aarch64-linux-gnu": "aarch64-linux-gnu-g++"}
 TESTS = (
     FAULTS
     | {"qemu-user": "qemu-aarch64"}
-    | {name: name for name in ("git", "g++", "curl", "time", "ccache", "chromium", "mmdebstrap")}
-    | {"cargo": "cargo"}
+    | {name: name for name in ("git", "g++", "make", "curl", "time", "ccache", "chromium")}
+    | {"cargo": "cargo", "mmdebstrap": "mmdebstrap"}
     | {"clang-14": "clang++-14", "lld-14": "ld.lld-14", "llvm-14": "llvm-strip-14"}
     | {"g++-arm-linux-gnueabihf": "arm-linux-gnueabihf-g++"}
     | {"binutils": "strip", "elfutils": "eu-strip", "patchelf": "patchelf"}
@@ -282,7 +282,7 @@ def _system_packages(session: nox.Session, packages: Mapping[str, str]) -> None:
     if os.geteuid() != 0 or shutil.which("apt-get") is None:
         session.log(f"missing: {', '.join(lacking)} (Debian packages: {' '.join(packages)})")
         return
-    log = session.cache_dir / "apt.log"
+    log = session.cache_dir / f"apt-{next(iter(packages))}.log"
     with log.open("w", encoding="utf-8") as output:
         for step in (("update",), ("install", "-y", "--no-install-recommends", *packages)):
             session.run(

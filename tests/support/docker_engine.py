@@ -21,6 +21,7 @@ INCLUDED = (
     "adb",
     "ca-certificates",
     "git",
+    "openssh-client",
     "passwd",
     "python3",
     "python3-venv",

@@ -11,7 +11,7 @@ from megtrim.core.cli.session.callers import CallerPlan, CallerRequest
 from megtrim.core.cli.session.starter import find_missing
 from megtrim.core.cli.session.templates import name_keep_set
 from megtrim.core.config.config_id import choose, split
-from megtrim.core.config.kinds import BLOCKS
+from megtrim.core.config.kinds import BLOCKS, LINK
 from megtrim.core.config.load import LoadedConfig, list_toolchains, load_config
 from megtrim.core.config.model import Config
 from megtrim.hosting.caller_texts import (
@@ -192,7 +192,9 @@ def _provide(config: Config) -> Provision:
 
 
 def _needs_new_clang(config: Config) -> bool:
-    """Ubuntu 24.04 does not have it."""
+    """Ubuntu 24.04 does not have it. Commands of kind link choose their own compiler."""
+    if config.engine.kind == LINK:
+        return False
     return config.trim.level == BLOCKS and config.toolchain.kind in ("auto", splitting.KIND)
 
 

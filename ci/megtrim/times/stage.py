@@ -71,7 +71,8 @@ def _name_inputs(
 ) -> dict[str, str]:
     scenario = scenario_of(task)
     named = {**bound, **applications.digests(scenario, session, PLAIN, "plain")}
-    if compares_with_base(task):
+    name = applications.name_of(scenario, session.request)
+    if compares_with_base(task) and applications.is_built(name, session, BASE):
         named |= applications.digests(scenario, session, BASE, "base")
     if variant := trimmed_variant(task):
         build = dict(list_trimmed(session.config))[variant]

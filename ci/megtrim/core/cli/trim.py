@@ -71,8 +71,6 @@ def trim(options: Options, models: tuple[Path, ...], no_gate: bool) -> int:
         failure = session.results.failed.get(VERDICT) or session.results.failed.get(REPORT)
         if failure is None:
             _leave_report(session)
-            if session.request.remembers and _has_passed(session):
-                remember_pass(session, finish(session, open_processes()))
     except MegtrimError as error:
         error.complete(read_invocation(options).place)
         _leave_ending(error, options, no_gate=no_gate)
@@ -86,6 +84,8 @@ def trim(options: Options, models: tuple[Path, ...], no_gate: bool) -> int:
         raise
     if failure is not None:
         _leave_ending(failure, options, no_gate=no_gate)
+    elif session.request.remembers and _has_passed(session):
+        remember_pass(session, finish(session, open_processes()))
     return EXIT_PASS if no_gate and failure is None else worst_exit_code(codes)
 
 

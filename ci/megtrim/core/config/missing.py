@@ -40,6 +40,7 @@ class RefusalConfig(ConfigSection):
     C++ a name as in the source, such as my::fail."""
     message: _Argument | None = None
     """Which argument says in words what is refused, counted from 1: a string of C. For a member
-    function, this is argument 1."""
+    function, this is argument 1. Arguments of type float or double do not count. If functions of
+    this name differ in their arguments, write a row for each, with its arguments."""
     format: _Argument | None = None
     """The same, for functions such as printf: the values of the message follow this argument."""

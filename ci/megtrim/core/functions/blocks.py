@@ -131,7 +131,7 @@ def plan_cuts(
             known.add(each.name)
             numbers[each.name].update(each.numbers)
             graph = graphs.get(each.name)
-            if graph is None or graph.digest != each.digest:
+            if graph is None or graph.digest != each.digest or not _fits(each, graph):
                 changed.add(each.name)
         unknown.update(name for name in functions if name not in known)
     blocks = {
@@ -140,6 +140,11 @@ def plan_cuts(
         if name not in unknown and name not in changed
     }
     return CutPlan(blocks=blocks, changed=tuple(sorted(changed)))
+
+
+def _fits(listed: SplitFunction, graph: Graph) -> bool:
+    """Tell whether a list has the first block, and none that the function does not have."""
+    return graph.order[0] in listed.numbers and {*listed.numbers} <= {*graph.order}
 
 
 def dump_blocks(found: BlockList) -> str:

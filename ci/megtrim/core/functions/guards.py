@@ -80,6 +80,7 @@ UNGUARDABLE: tuple[tuple[str, str], ...] = (
 )
 """Functions of other files whose callers cannot be guarded, and why."""
 _THROWS = ("__cxa_throw", "__cxa_rethrow", "_Unwind_RaiseException")
+_CATCHES = ("__cxa_begin_catch",)
 
 
 class ErrorRule(Value):
@@ -182,6 +183,8 @@ def expect_safe(
         )
         hint = "list no C++ exports in trim.errors, or use trim.on_missing: trap"
         raise InputError(msg, hint=hint)
+    # What others throw, such as std::stoi, passes its frames as well.
+    thrower = thrower or next((each for each in _CATCHES if each in called | after.names), None)
     if thrower and any(f"__wrap_{name}" in after.names for name in _ONCE_MADE):
         msg = (
             f"{source}: trim.on_missing: error is not safe: it calls pthread_once and {thrower}, "

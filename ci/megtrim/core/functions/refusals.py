@@ -23,6 +23,8 @@ from megtrim.libs.util.value import Value
 _CXX = "_Z"
 _VARIES = "z"
 """How the linkage name of a C++ function ends that takes a varying number of arguments."""
+_TEXT = re.compile("PK?c|S[0-9A-Z]*_")
+"""A pointer to characters among the arguments of a C++ function, or what may stand for one."""
 _CLONE = "."
 """Compilers put it before what they append to the name of a copy with other arguments."""
 _WILD = re.compile(r"\[[^]]*\]|[*?[]")
@@ -129,8 +131,9 @@ def _find(table: FunctionTable, rule: RefusalRule) -> frozenset[str]:
 
 def _refuse(table: FunctionTable, name: str, rule: RefusalRule, source: str) -> InputError | None:
     """Return why a function must not be an error; None: it can be one."""
+    whole = name.partition(_CLONE)[0]
     for pattern, why in UNREFUSABLE:
-        if re.fullmatch(pattern, name):
+        if re.fullmatch(pattern, whole):
             msg = f"{rule.where}: {name} cannot be made an error: it {why}"
             return InputError(msg, hint="take it out of trim.refusals")
     if name in table.exported:
@@ -139,9 +142,13 @@ def _refuse(table: FunctionTable, name: str, rule: RefusalRule, source: str) -> 
         return InputError(msg, hint=hint)
     if name in table.ifuncs or name in table.data or not is_linkable(name):
         return _cannot_replace(rule.where, name)
-    if rule.formats and name.startswith(_CXX) and not name.endswith(_VARIES):
+    if rule.formats and name.startswith(_CXX) and not whole.endswith(_VARIES):
         msg = f"{rule.where}: {brief(name)} takes no values for a format"
         return InputError(msg, hint="write message in place of format")
+    if rule.message and name.startswith(_CXX) and not _TEXT.search(whole):
+        msg = f"{rule.where}: {brief(name)} takes no argument of type const char*"
+        hint = "name the overload with its arguments, or leave message and format out of its row"
+        return InputError(msg, hint=hint)
     if rule.message and is_local_name(name):
         return _has_no_message(rule.where, name)
     return None

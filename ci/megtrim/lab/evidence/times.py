@@ -248,6 +248,9 @@ def _list_objections(result: ContestResult, contest: Contest) -> Iterator[str]:
         yield "its times are from runs of different lengths"
     if not result.by_run_length:
         yield from _list_lengths(result.samples, contest)
+    if any(_is_of_the_other_kind(sample, contest) for sample in result.samples):
+        what = "whole runs" if contest.whole else "iterations"
+        yield f"its samples have other times than {what}"
     times_ms = (
         (sample.prepare_ms or 0.0)
         + sum(sample.warm_ups_ms)
@@ -302,5 +305,10 @@ def _list_lengths(samples: tuple[Sample, ...], contest: Contest) -> Iterator[str
         yield f"its samples have {counts[0]} {what}, asked were {least}"
     elif contest.whole and counts and counts[0] > MOST_RUNS:
         yield f"its samples have {counts[0]} {what}, expected at most {MOST_RUNS}"
-    if any(bool(each.iterations_ms if contest.whole else each.runs_ms) for each in samples):
-        yield f"its samples have other times than {what}"
+
+
+def _is_of_the_other_kind(sample: Sample, contest: Contest) -> bool:
+    """Whole runs have no steps, and a model's processes are not timed whole."""
+    if not contest.whole:
+        return bool(sample.runs_ms)
+    return sample.prepare_ms is not None or bool(sample.warm_ups_ms or sample.iterations_ms)

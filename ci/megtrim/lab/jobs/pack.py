@@ -289,7 +289,8 @@ def _forms(name: str, session: Session, purpose: JobPurpose) -> Iterator[tuple[s
             if path in links.files:
                 yield label, links.file(path)
     for variant, build in builds.items():
-        yield variant, binary(build, name)
+        if variant is not Variant.BASE or applications.is_built(name, session, BASE):
+            yield variant, binary(build, name)
     if Variant.REDUCED not in builds:
         return
     rest = f"{applications.find_holder(name, session)}{REST_SUFFIX}"

@@ -12,6 +12,7 @@ from megtrim.core.cli.echo import complain, show, show_json
 from megtrim.core.cli.environment import open_processes
 from megtrim.core.cli.session.setup import find_toolchain, open_engine
 from megtrim.core.config.load import load_config
+from megtrim.core.config.scenarios import all_scenarios
 from megtrim.core.own_program import find_dialect, find_program
 from megtrim.core.project import read_any_model
 from megtrim.core.timing.catalogue import BASELINE, find_experiments
@@ -124,7 +125,7 @@ class Surroundings(Value):
     situations: Mapping[str, Situation]
     """By the name of the model; empty without a configuration."""
     only_commands: bool = False
-    """The engine has no program of its own, and so no flags that experiments could set."""
+    """No scenario runs the engine's own program, so there are no flags that experiments set."""
     notes: tuple[str, ...] = ()
     """What could not be found out, and so was not held against any experiment."""
 
@@ -136,7 +137,8 @@ def look_around(config: Path | None, engine_source: Path | None) -> Surroundings
     loaded = load_config(config, engine_source=engine_source)
     processes = open_processes()
     flags = open_engine(loaded, processes).flags
-    if flags is None:
+    scenarios = tuple(all_scenarios(loaded.config))
+    if flags is None or (scenarios and all(each.settings.is_command for each in scenarios)):
         return Surroundings(usual=newest, situations={}, only_commands=True)
     notes = []
     machine = None

@@ -116,8 +116,10 @@ def work(task: Task, session: Session, folder: Path) -> Use:
             counted = works[Variant.REDUCED].processes if works else 0
             memory = replace(memory, processes=max(seen, counted), unmapped=unmapped)
     found = Use(work=works, memory=memory, reasons=reasons)
-    if not session.done.keys() >= set(_OF_BASE.values()):
-        return found
+    name = applications.name_of(scenario, session.request)
+    for build in _OF_BASE.values():
+        if build not in session.done or not applications.is_built(name, session, build):
+            return found
     return _measure_base(scenario, session, folder, found)
 
 

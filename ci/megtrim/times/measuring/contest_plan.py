@@ -132,6 +132,8 @@ def measure_task(
 
 def _plan(task: Task, session: Session, *, here: bool) -> Contest | str:
     scenario = scenario_of(task)
+    if compares_with_base(task) and _is_new(scenario, session):
+        return "the earlier commit has no such program"
     if scenario.settings.is_command:
         return _plan_command(task, scenario, session)
     if variant := trimmed_variant(task):
@@ -142,6 +144,11 @@ def _plan(task: Task, session: Session, *, here: bool) -> Contest | str:
         return reason
     since_base = compares_with_base(task)
     return _plan_experiment(experiment, scenario, situation, session, since_base=since_base)
+
+
+def _is_new(scenario: Scenario, session: Session) -> bool:
+    name = applications.name_of(scenario, session.request)
+    return BASE in session.done and not applications.is_built(name, session, BASE)
 
 
 def _plan_command(task: Task, scenario: Scenario, session: Session) -> Contest | str:

@@ -49,6 +49,12 @@ def program(scenario: Scenario, request: TrimRequest, build: StageFolder) -> Pat
     return binary(build, name_of(scenario, request))
 
 
+def is_built(name: str, session: Session, task: str) -> bool:
+    """The build of an earlier commit may lack a program, or the library next to it."""
+    files = session.done[task].files
+    return all(f"bin/{file}" in files for file in (name, *companion_files(name, session)))
+
+
 def digests(scenario: Scenario, session: Session, task: str, label: str) -> dict[str, str]:
     build = session.done[task]
     name = name_of(scenario, session.request)

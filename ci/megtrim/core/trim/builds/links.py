@@ -3,6 +3,7 @@
 import fnmatch
 import shutil
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from megtrim.core.build_spec import (
@@ -200,7 +201,8 @@ def shipped_inputs(session: Session) -> dict[str, str]:
     if config.trim.on_missing == "error":
         named["guards"] = guards.IDENTITY
         named["errors"] = "\n".join(each.model_dump_json() for each in config.trim.errors)
-        named["refusals"] = "\n".join(map(repr, _list_refusal_rules(session)))
+        rules = (replace(each, where="") for each in _list_refusal_rules(session))
+        named["refusals"] = "\n".join(map(repr, rules))
     return named
 
 

@@ -106,7 +106,7 @@ def _link(session: Session, folder: Path) -> ReduceResult:
         functions={
             each.target: FunctionCount(
                 held=len(each.before.functions),
-                dropped=len(each.dropped),
+                dropped=len(each.before.names.intersection(each.dropped)),
                 guarded=len(guards_of.get(each.target, ())),
                 cut=_count_cut(each, folder),
                 changed=each.cuts.changed,

@@ -26,7 +26,7 @@ from megtrim.libs.util.files import guard_write, write_atomically
 from megtrim.libs.util.value import Value
 from megtrim.libs.util.wording import count
 from megtrim.places.compile.projects.link.invocation import LINK_TIMEOUT_S, LinkEnvironment
-from megtrim.places.compile.projects.link.unit_inputs import InputList, find_changed
+from megtrim.places.compile.projects.link.unit_inputs import InputList, escape, find_changed
 
 _FUNCTION = 2
 _TEXT = ".text."
@@ -77,7 +77,8 @@ def split(
     link_env: LinkEnvironment,
 ) -> CutLink:
     """Return the call with copies of the ``inputs``, words with their files, that are cut."""
-    found = _compile_all(spec, units, link_env)
+    linked = frozenset(list_objects(path for _, path in inputs))
+    found = _compile_all(spec, units, linked, link_env)
     words = [linker]
     for number, (word, path) in enumerate(inputs):
         copy = None
@@ -88,9 +89,15 @@ def split(
 
 
 def _compile_all(
-    spec: LinkSpec, units: Collection[CompiledUnit], link_env: LinkEnvironment
+    spec: LinkSpec,
+    units: Collection[CompiledUnit],
+    linked: frozenset[str],
+    link_env: LinkEnvironment,
 ) -> _Units:
-    """A unit whose list is that of the link before is not compiled again."""
+    """A unit whose list is that of the link before is not compiled again.
+
+    ``linked``: digests of the objects that this link reads. Other units may have the same names.
+    """
     place = link_env.scratch.parents[1] / _UNITS / link_env.scratch.name
     with guard_write(place):
         place.mkdir(parents=True, exist_ok=True)
@@ -102,14 +109,15 @@ def _compile_all(
     for unit in units:
         data = unit.output.read_bytes() if unit.output.is_file() else b""
         names = find_cut(data, blocks, source=str(unit.output))
-        if not names or data in made:
+        digest = _digest(data)
+        if not names or data in made or digest not in linked:
             continue
         try:
-            if _digest(data) not in observed:
+            if digest not in observed:
                 raise _ChangedUnitError(_BUILT_AGAIN)
             there = _compile(unit, {name: blocks[name] for name in names}, place, link_env)
         except _ChangedUnitError as error:
-            shown = os.path.relpath(unit.output, link_env.tree)
+            shown = escape(os.path.relpath(unit.output, link_env.tree))
             whole.append(f"{count(len(names), 'function')} of {shown} stay whole, because {error}")
             continue
         used.add(there)
@@ -211,12 +219,15 @@ def _compile(
     cut = (f"-fbasic-block-sections=list={listed}", *read.flags, "-o", str(unfinished))
     there = replace(link_env, build=unit.folder)
     outcome = there.run((*words, *cut), LINK_TIMEOUT_S)
+    failure = f"{unit.output.name} does not compile with its functions cut"
+    if outcome.timed_out:
+        there.expect(outcome, failure)
     changed = ""
     if outcome.ok:
         changed = find_changed(read, unit.output, unit.folder, link_env)
     if changed or not outcome.ok:
         _expect_same(unit, (*words, MAP_FLAG), changed or "its source", place, there)
-    there.expect(outcome, f"{unit.output.name} does not compile with its functions cut")
+    there.expect(outcome, failure)
     unfinished.replace(made)
     return made
 
@@ -230,6 +241,8 @@ def _expect_same(
 ) -> None:
     whole = place / "whole.o"
     outcome = link_env.run((*words, "-o", str(whole)), LINK_TIMEOUT_S)
+    if outcome.timed_out:
+        link_env.expect(outcome, f"{unit.output.name} does not compile a second time")
     if not outcome.ok:
         msg = "it does not compile any more"
         raise _ChangedUnitError(msg)

@@ -50,5 +50,10 @@ def find_changed(listed: InputList, made: Path, folder: Path, link_env: LinkEnvi
             continue
         # Nobody can set this time of a file, as a copy sets the other one.
         if not path.is_file() or path.stat().st_ctime_ns >= since:
-            return name
+            return escape(name)
     return ""
+
+
+def escape(name: str) -> str:
+    """Write a file name in one line of ASCII: a name may have any bytes."""
+    return ascii(name)[1:-1]
