@@ -124,6 +124,8 @@ def test_a_function_that_moved_has_its_digest() -> None:
     ("records", "whole", "cut", "changed"),
     [
         pytest.param([(["f"], [split("f", 0, 3)])], (), {"f": (0, 3)}, (), id="one scenario"),
+        pytest.param([(["f"], [split("f", 0, 99)])], (), {}, ("f",), id="an unknown block"),
+        pytest.param([(["f"], [split("f", 3)])], (), {}, ("f",), id="without its first block"),
         pytest.param(
             [(["f"], [split("f", 0, 3)]), (["f", "g"], [split("f", 0, 2), split("g", 0)])],
             (),

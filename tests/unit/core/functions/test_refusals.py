@@ -12,6 +12,7 @@ from unit.core.functions.made_links import functions
 WHERE = "megtrim.yaml:9: trim.refusals[0]"
 FAIL = "_ZN6engine4failEPKcz"
 CHECK = "_ZN6engine5checkEPKc"
+NUMBER = "_ZN6engine6numberEi"
 INSIDE = "_ZN12_GLOBAL__N_15checkEPKc"
 
 
@@ -70,10 +71,11 @@ def test_the_first_rule_decides_and_other_names_of_a_function_go_with_it() -> No
         (RefusalRule(function="chosen"), "chosen cannot be replaced"),
         (RefusalRule(function=INSIDE, message=1), "is static"),
         (RefusalRule(function="engine::check", message=1, formats=True), "takes no values"),
+        (RefusalRule(function="engine::number", message=1), "takes no argument of type"),
     ],
 )
 def test_what_is_refused(rule: RefusalRule, text: str) -> None:
-    of = table("shown", "chosen", INSIDE, CHECK, imported=("abort", "__cxa_throw"))
+    of = table("shown", "chosen", INSIDE, CHECK, NUMBER, imported=("abort", "__cxa_throw"))
     of = replace(of, exported=frozenset(["shown"]), ifuncs=frozenset(["chosen"]))
 
     with pytest.raises(InputError) as refused:
