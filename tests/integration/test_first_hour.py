@@ -142,9 +142,10 @@ def test_a_model_and_a_level_are_added_without_a_word_of_a_person(tmp_path: Path
 def test_four_commands_gate_pull_requests(tmp_path: Path) -> None:
     """Without an edit. A job finds all that it needs in the commit."""
     page = "docs/how-to/gate-pull-requests.md"
-    first, *_ = blocks_of(page, (ROOT / page).read_text(encoding="utf-8"))
+    blocks = blocks_of(page, (ROOT / page).read_text(encoding="utf-8"))
+    first = next(each for each in blocks if each.script.startswith("pip install "))
     install, *typed = first.script.splitlines()
-    assert (len(typed), install.startswith("pip install ")) == (3, True)
+    assert (len(typed), "megtrim @ " in install) == (3, True)
     place = new_folder(tmp_path)
     remote = tmp_path / "remote.git"
     processes = ProcessRunner({**os.environ, **place.env})

@@ -64,10 +64,11 @@ if TYPE_CHECKING:
 
 _TEXT_LIMIT = 20_000
 _MOST_MISSING = 200
+_ALL_WORDS = "Words"
 _TABLES = (
     ("concepts.md", "Four verdicts"),
     ("how-to/read-the-report.md", "How a scenario can end"),
-    ("concepts.md", "Words"),
+    ("concepts.md", _ALL_WORDS),
     ("how-to/budget-sizes.md", "On a pull request"),
 )
 """Of the documentation: words of the page, and what they mean."""
@@ -252,9 +253,12 @@ def read_words(documentation: Path) -> dict[str, Word]:
     words: dict[str, Word] = {}
     for page, heading in _TABLES if documentation.is_dir() else ():
         text = (documentation / page).read_text(encoding="utf-8")
-        table = text.partition(f"# {heading}\n")[2].partition("\n|---")[2].partition("\n\n")[0]
-        for _, word, meaning in _ROW.findall(table):
-            if heading != "Words" or _SHOWN.fullmatch(word):
+        _, _, section = text.partition(f"# {heading}\n")
+        rows = section.partition("\n|---")[2].partition("\n\n")[0]
+        if heading == _ALL_WORDS:  # a table for each group of words
+            rows = section.partition("\n## ")[0]
+        for _, word, meaning in _ROW.findall(rows):
+            if heading != _ALL_WORDS or _SHOWN.fullmatch(word):
                 plain = _MARKS.sub("", _LINK.sub(r"\1", meaning))
                 words.setdefault(word, Word(word=word, meaning=plain, page=f"docs/{page}"))
     return words

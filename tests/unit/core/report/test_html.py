@@ -452,6 +452,21 @@ def test_every_status_and_cause_has_a_meaning(status: str) -> None:
     assert read_words(ROOT / "gone") == {}
 
 
+def test_words_of_all_tables_have_a_meaning() -> None:
+    """The page of words has a table for each group."""
+    groups = (
+        "scenario",
+        "CPU class",
+        "device",
+        "region",
+        "keep set",
+        "neighbour",
+        "waiver",
+        "work",
+    )
+    assert {*groups} <= read_words(ROOT / "docs").keys()
+
+
 def test_the_page_names_the_program_and_what_comes_next() -> None:
     """The latter of a trim that passed alone."""
     given = {"programs": ("out/final/bin/a<b",), "next": "export it: megtrim export"}
