@@ -8,6 +8,20 @@ from pathlib import Path
 from megtrim.libs.util.process import Command, CompletedCommand, ProcessRunner
 from support.megtrim_cli import ROOT
 
+_APPLICATION = """\
+cmake_minimum_required(VERSION 3.15)
+project(NAME C)
+add_executable(NAME SOURCE)
+target_include_directories(NAME PRIVATE ${MEGTRIM_ENGINE_INCLUDE})
+target_link_libraries(NAME PRIVATE ${MEGTRIM_ENGINE_LIBRARIES} ${CMAKE_DL_LIBS})
+target_link_options(NAME PRIVATE ${MEGTRIM_ENGINE_LINK_OPTIONS})
+"""
+
+
+def write_application_lists(name: str, source: str) -> str:
+    """Return the CMakeLists.txt of an application in C that asks a library what it lacked."""
+    return _APPLICATION.replace("NAME", name).replace("SOURCE", source)
+
 
 def run(*argv: str, env: dict[str, str] | None = None) -> CompletedCommand:
     return ProcessRunner(os.environ).run(Command(argv=argv, timeout_s=600, env=env or {}))

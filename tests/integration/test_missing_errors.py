@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from integration.sample_builds import run
+from integration.sample_builds import run, write_application_lists
 from megtrim.libs.util.process import CompletedCommand
 from support.megtrim_cli import run_megtrim
 
@@ -68,14 +68,6 @@ int shapes_edges(const char* kind) {
   return kind[0] == 'c' ? 0 : 4 - (kind[0] == 't');
 }
 """
-APPLICATION = """\
-cmake_minimum_required(VERSION 3.15)
-project(ask C)
-add_executable(ask ask.c)
-target_include_directories(ask PRIVATE ${MEGTRIM_ENGINE_INCLUDE})
-target_link_libraries(ask PRIVATE ${MEGTRIM_ENGINE_LIBRARIES} ${CMAKE_DL_LIBS})
-target_link_options(ask PRIVATE ${MEGTRIM_ENGINE_LINK_OPTIONS})
-"""
 PROGRAM = """\
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -119,7 +111,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "shapes/CMakeLists.txt": LIBRARY,
         "shapes/include/shapes.h": HEADER,
         "shapes/shapes.c": SOURCE,
-        "ask/CMakeLists.txt": APPLICATION,
+        "ask/CMakeLists.txt": write_application_lists("ask", "ask.c"),
         "ask/ask.c": PROGRAM,
     }
     for name, text in files.items():

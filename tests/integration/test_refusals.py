@@ -8,18 +8,10 @@ from pathlib import Path
 import pytest
 
 from integration.conftest import MakeProject
-from integration.sample_builds import run
+from integration.sample_builds import run, write_application_lists
 
 pytestmark = [pytest.mark.chain]
 
-LISTS = """\
-cmake_minimum_required(VERSION 3.15)
-project(feed C)
-add_executable(feed main.c)
-target_include_directories(feed PRIVATE ${MEGTRIM_ENGINE_INCLUDE})
-target_link_libraries(feed PRIVATE ${MEGTRIM_ENGINE_LIBRARIES} ${CMAKE_DL_LIBS})
-target_link_options(feed PRIVATE ${MEGTRIM_ENGINE_LINK_OPTIONS})
-"""
 FEED = """\
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -92,7 +84,9 @@ def list_bad_models(folder: Path) -> Iterator[bytes]:
 def test_each_bad_model_is_an_error_with_words(make_project: MakeProject, tmp_path: Path) -> None:
     project = make_project("tiny-mobile")
     (project.folder / "feed").mkdir()
-    (project.folder / "feed/CMakeLists.txt").write_text(LISTS, encoding="utf-8")
+    (project.folder / "feed/CMakeLists.txt").write_text(
+        write_application_lists("feed", "main.c"), encoding="utf-8"
+    )
     (project.folder / "feed/main.c").write_text(FEED, encoding="utf-8")
     config = project.read()
     (scenario,) = config["models"][0]["scenarios"]

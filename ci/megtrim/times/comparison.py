@@ -207,8 +207,13 @@ def summarize_stages(result: ContestResult, contestant: str) -> tuple[StageTime,
     mine = [each for each in result.samples if each.contestant == contestant and each.counts]
     found = []
     for stage in TimeStage:
-        timed = [each for each in mine if each.time_ms(stage) is not None]
-        times_ms = [time_ms for each in timed if (time_ms := each.time_ms(stage)) is not None]
+        times_ms = []
+        processes = 0
+        for sample in mine:
+            time_ms = sample.time_ms(stage)
+            if time_ms is not None:
+                times_ms.append(time_ms)
+                processes += sample.processes
         if not times_ms:
             continue
         median_ms = statistics.median(times_ms)
@@ -223,7 +228,7 @@ def summarize_stages(result: ContestResult, contestant: str) -> tuple[StageTime,
             median_ms=median_ms,
             lower_ms=lower_ms,
             upper_ms=upper_ms,
-            processes=sum(each.processes for each in timed),
+            processes=processes,
             spread=spread / median_ms,
             by_run_length=result.by_run_length,
         )

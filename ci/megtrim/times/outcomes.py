@@ -13,7 +13,7 @@ from megtrim.core.checks.check import DeviceIdentity
 from megtrim.core.checks.invocation import Invocation
 from megtrim.core.config.device import EMULATED
 from megtrim.core.timing.spec import Criterion, PerformanceStatus
-from megtrim.core.timing.times import RatioResult, Reference, StageTime
+from megtrim.core.timing.times import RatioResult, Reference, StageTime, find_compared_time
 from megtrim.core.trim.builds import applications
 from megtrim.core.trim.results import BuildResult, ReduceResult
 from megtrim.core.trim.runs.scenario_runs import scenario_of
@@ -241,7 +241,7 @@ def _variants(
             yield VariantTime(
                 variant=variant,
                 size_bytes=sizes[variant],
-                time=next((each for each in times if each.stage.decides), None),
+                time=find_compared_time(times),
                 ratio=next(iter(ratios), None),
             )
 

@@ -71,15 +71,12 @@ def trim(options: Options, models: tuple[Path, ...], no_gate: bool) -> int:
         failure = session.results.failed.get(VERDICT) or session.results.failed.get(REPORT)
         if failure is None:
             _leave_report(session)
-    except MegtrimError as error:
-        error.complete(read_invocation(options).place)
-        _leave_ending(error, options, no_gate=no_gate)
-        raise
     except KeyboardInterrupt:
         _say_earlier(store, options)
         raise
     except Exception as error:
         ended = translate(error) or Bug()
+        ended.complete(read_invocation(options).place)
         _leave_ending(ended, options, no_gate=no_gate)
         raise
     if failure is not None:

@@ -19,7 +19,7 @@ from megtrim.core.functions.calls import OWN_CALLS
 from megtrim.core.functions.local_functions import lead_to, named_trap, number_names
 from megtrim.core.functions.refusals import Refusal, write_stubs
 from megtrim.libs.elf.layout import DAMAGE, DYNAMIC_SYMBOLS, LOADED, ElfLayout
-from megtrim.libs.elf.symbol_names import brief, is_linkable, iter_spellings
+from megtrim.libs.elf.symbol_names import brief, is_linkable, iter_spellings, list_brief
 from megtrim.libs.elf.symbol_table import Function, FunctionTable
 from megtrim.libs.util.errors import InputError, ProductFailure
 from megtrim.libs.util.value import Value
@@ -132,11 +132,9 @@ def choose(
             refused.append(name)
     if refused:
         language = "C++ " if all(name.startswith(_CXX) for name in refused) else ""
-        names = ", ".join(brief(name) for name in refused[:_SHOWN])
-        more = f" and {len(refused) - _SHOWN} more" if len(refused) > _SHOWN else ""
         msg = (
             f"{source}: trim.errors does not say what these {language}exports return "
-            f"if a function is missing: {names}{more}"
+            f"if a function is missing: {list_brief(refused, _SHOWN)}"
         )
         hint = "list them in trim.errors, or let trim.exports name only what applications use"
         raise InputError(msg, hint=hint)

@@ -11,7 +11,7 @@ from importlib.resources import files as package_files
 
 from megtrim.core.functions.calls import Disassembly
 from megtrim.core.functions.observables import Observables
-from megtrim.libs.elf.symbol_names import brief, is_linkable, is_local_name
+from megtrim.libs.elf.symbol_names import is_linkable, is_local_name, list_brief
 from megtrim.libs.elf.symbol_table import Function, FunctionTable
 from megtrim.libs.util.errors import ACCEPT, InputError, ProductFailure
 
@@ -187,7 +187,7 @@ def prove(
     _none(stayed, f"{source}: functions that were to be left out are still there", _HINT)
     lost = [name for name in kept if name not in places]
     callers = code.callers(lost, dropped) if lost and code else ()
-    called = f"; called by {_format_names(callers)}" if callers else ""
+    called = f"; called by {list_brief(callers, _SHOWN)}" if callers else ""
     _none(lost, f"{source}: functions that are needed are no longer there", _AGAIN, called)
     # A function that only traps is folded with the stub, which changes nothing.
     whole = {function.name for function in before.functions if function.size_bytes > trap}
@@ -222,11 +222,6 @@ def _is_gone(found: list[Function], ends: Collection[int], trap_bytes: int) -> b
 def _none(names: Iterable[str], problem: str, hint: str, more: str = "") -> None:
     found = sorted(names)
     if found:
-        msg = f"{problem}: {_format_names(found)}{more}"
+        msg = f"{problem}: {list_brief(found, _SHOWN)}{more}"
         command = () if hint == _HINT else ACCEPT
         raise ProductFailure(msg, hint=hint, command=command)
-
-
-def _format_names(names: Sequence[str]) -> str:
-    shown = ", ".join(brief(name) for name in names[:_SHOWN])
-    return f"{shown} and {len(names) - _SHOWN} more" if len(names) > _SHOWN else shown

@@ -25,6 +25,11 @@ class TimeStage(StrEnum):
     WHOLE_RUN = "whole-run"
     """A command's process, from its start to its end."""
 
+    @classmethod
+    def find_compared(cls, *, whole: bool) -> "TimeStage":
+        """Return the stage that is compared; ``whole``: of a command."""
+        return cls.WHOLE_RUN if whole else cls.INFERENCE
+
     @property
     def decides(self) -> bool:
         """Whether its times are compared: each row has one such stage."""

@@ -4,6 +4,7 @@ Times are milliseconds of medians over processes, spreads are shares of the medi
 over time of the reference: above 1 is slower.
 """
 
+from collections.abc import Iterable
 from enum import StrEnum
 
 from megtrim.core.timing.spec import TimeStage
@@ -37,6 +38,10 @@ class StageTime(Value):
 
     def __post_init__(self) -> None:
         expect_interval(str(self.stage), self.lower_ms, self.median_ms, self.upper_ms)
+
+
+def find_compared_time(times: Iterable[StageTime]) -> StageTime | None:
+    return next((each for each in times if each.stage.decides), None)
 
 
 class RatioResult(Value):

@@ -1,10 +1,10 @@
 """What a verdict warns of at the level blocks. Pure."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 
 from megtrim.core.config.units import format_bytes
 from megtrim.core.trim.results import FunctionCount
-from megtrim.libs.elf.symbol_names import brief
+from megtrim.libs.elf.symbol_names import list_brief
 from megtrim.libs.util.wording import count
 
 _SHOWN = 10
@@ -19,7 +19,7 @@ def warn_of_blocks(counts: Mapping[str, FunctionCount]) -> Iterator[str]:
             yield (
                 f"{program}: {count(len(each.changed), 'function')} with other blocks than the "
                 f"keep set names (another compiler?) stay whole, "
-                f"{format_bytes(each.changed_bytes)} in all: {_list_names(each.changed)}: "
+                f"{format_bytes(each.changed_bytes)} in all: {list_brief(each.changed, _SHOWN)}: "
                 "record them again"
             )
         elif not each.cut and not each.uncut:
@@ -28,8 +28,3 @@ def warn_of_blocks(counts: Mapping[str, FunctionCount]) -> Iterator[str]:
                 "would: blocks are seen in programs that run under qemu, and in a keep set that "
                 "was recorded so"
             )
-
-
-def _list_names(names: Sequence[str]) -> str:
-    shown = ", ".join(brief(name) for name in names[:_SHOWN])
-    return f"{shown} and {len(names) - _SHOWN} more" if len(names) > _SHOWN else shown

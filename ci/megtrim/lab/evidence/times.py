@@ -249,8 +249,7 @@ def _list_objections(result: ContestResult, contest: Contest) -> Iterator[str]:
     if not result.by_run_length:
         yield from _list_lengths(result.samples, contest)
     if any(_is_of_the_other_kind(sample, contest) for sample in result.samples):
-        what = "whole runs" if contest.whole else "iterations"
-        yield f"its samples have other times than {what}"
+        yield f"its samples have other times than {_name_times(contest)}"
     times_ms = (
         (sample.prepare_ms or 0.0)
         + sum(sample.warm_ups_ms)
@@ -291,12 +290,11 @@ def _list_gaps(samples: tuple[Sample, ...], contest: Contest) -> Iterator[str]:
 
 def _list_lengths(samples: tuple[Sample, ...], contest: Contest) -> Iterator[str]:
     kept = [sample for sample in samples if Mark.DAMAGED_LOG not in sample.marks]
+    what = _name_times(contest)
     if contest.whole:
-        what = "whole runs"
         counts = sorted({len(each.runs_ms) for each in kept})
         least = 1
     else:
-        what = "iterations"
         counts = sorted({len(each.iterations_ms) for each in kept})
         least = max(each.commands[-1].iterations for _, each in contest.sides)
     if len(counts) > 1:
@@ -305,6 +303,10 @@ def _list_lengths(samples: tuple[Sample, ...], contest: Contest) -> Iterator[str
         yield f"its samples have {counts[0]} {what}, asked were {least}"
     elif contest.whole and counts and counts[0] > MOST_RUNS:
         yield f"its samples have {counts[0]} {what}, expected at most {MOST_RUNS}"
+
+
+def _name_times(contest: Contest) -> str:
+    return "whole runs" if contest.whole else "iterations"
 
 
 def _is_of_the_other_kind(sample: Sample, contest: Contest) -> bool:

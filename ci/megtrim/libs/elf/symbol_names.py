@@ -4,7 +4,7 @@ Names are untrusted and go into a linker script, so no character has a meaning t
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 
 import cxxfilt
@@ -138,6 +138,12 @@ def find_literal_word(text: str) -> str:
 
 def brief(name: str) -> str:
     return shorten(readable(name))
+
+
+def list_brief(names: Sequence[str], most: int) -> str:
+    """Return the first ``most`` names, and how many more there are."""
+    shown = ", ".join(brief(name) for name in names[:most])
+    return f"{shown} and {len(names) - most} more" if len(names) > most else shown
 
 
 def shorten(text: str) -> str:

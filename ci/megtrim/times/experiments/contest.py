@@ -178,7 +178,7 @@ class Contest(Value):
     @property
     def stage(self) -> TimeStage:
         """Return what is compared."""
-        return TimeStage.WHOLE_RUN if self.whole else TimeStage.INFERENCE
+        return TimeStage.find_compared(whole=self.whole)
 
     @property
     def width(self) -> int:

@@ -142,8 +142,7 @@ def _find_newest(runs: Iterable[HistoryRun]) -> dict[_TimeKey, _Measured]:
     for run in sorted(runs, key=lambda each: each.id):
         for row in run.rows:
             for time in row.bounded_times or (None,):
-                lost = TimeStage.WHOLE_RUN if row.whole else TimeStage.INFERENCE
-                stage = time.stage if time else lost
+                stage = time.stage if time else TimeStage.find_compared(whole=row.whole)
                 key = (row.scenario, row.experiment, stage, run.device)
                 newest[key] = run, row, time
     return newest

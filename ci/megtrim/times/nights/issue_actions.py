@@ -11,7 +11,7 @@ from enum import StrEnum
 from itertools import accumulate
 
 from megtrim.core.timing.spec import PerformanceStatus
-from megtrim.core.timing.times import RatioResult, Reference
+from megtrim.core.timing.times import RatioResult, Reference, find_compared_time
 from megtrim.core.verdict.performance import Performance, PerformanceRow, Point, Row, TrimmingRow
 from megtrim.libs.util.value import Value
 from megtrim.times.nights.history import HistoryRun
@@ -238,7 +238,7 @@ def _make_record(night: Night, scenario: str, slower: tuple[Row, ...]) -> Regres
 
 def _suspect(night: Night, row: PerformanceRow) -> tuple[str, str]:
     """Nights between the base and this one are fast or slow by what they are nearer to."""
-    now = next((time_s for time_s in row.times if time_s.stage.decides), None)
+    now = find_compared_time(row.times)
     ratio = next((each for each in list_slower(row) if each.stage.decides), None)
     last_good = night.base
     first_bad = night.head

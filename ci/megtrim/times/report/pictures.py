@@ -13,6 +13,7 @@ from megtrim.core.timing.times import (
     RatioResult,
     Reference,
     StageTime,
+    find_compared_time,
     ratio_with_interval,
 )
 from megtrim.core.verdict.performance import (
@@ -38,7 +39,6 @@ from megtrim.libs.util.value import Value
 from megtrim.libs.util.wording import count
 from megtrim.times.report.tables import (
     direction,
-    find_compared_time,
     find_ratio,
     time_with_interval,
 )
@@ -83,7 +83,7 @@ def _draw_times(scenario: str, rows: tuple[PerformanceRow, ...]) -> TimePicture 
     timed = [
         (row, time)
         for row in rows
-        if row.status.has_times and (time := find_compared_time(row)) is not None
+        if row.status.has_times and (time := find_compared_time(row.times)) is not None
     ]
     if not timed:
         return None
@@ -100,7 +100,7 @@ def _draw_times(scenario: str, rows: tuple[PerformanceRow, ...]) -> TimePicture 
         notes.append(f"{len(rows) - len(timed)} without a time that counts are in the table")
     return TimePicture(
         title=one_line(scenario),
-        measured=_name_stage(whole=rows[0].whole),
+        measured=TimeStage.find_compared(whole=rows[0].whole).label,
         bars=tuple(_draw_bar(row, time, scale) for row, time in shown),
         ticks=tuple(_list_ticks(scale, _TIME_TICKS, "ms")),
         baseline=scale.x(baseline.median_ms) if baseline else "",
@@ -133,11 +133,6 @@ def _draw_bar(row: PerformanceRow, time: StageTime, scale: Scale) -> TimeBar:
         open_ended=time.upper_ms is None or time.upper_ms > scale.high,
         cut=time.median_ms > scale.high,
     )
-
-
-def _name_stage(*, whole: bool) -> str:
-    stage = TimeStage.WHOLE_RUN if whole else TimeStage.INFERENCE
-    return stage.label
 
 
 def _differs(ratio: RatioResult) -> bool:
@@ -219,7 +214,7 @@ def _draw_history(series: HistorySeries) -> HistoryPicture:
     return HistoryPicture(
         title=one_line(series.scenario),
         experiment=one_line(series.experiment),
-        measured=_name_stage(whole=series.whole),
+        measured=TimeStage.find_compared(whole=series.whole).label,
         text=(
             f"{count(len(points), 'night')}, {missing} missing, medians from "
             f"{milliseconds(min(medians))} to {milliseconds(max(medians))} ms, "

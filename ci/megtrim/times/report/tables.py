@@ -273,10 +273,6 @@ def find_time(row: PerformanceRow, stage: TimeStage) -> StageTime | None:
     return next((time_s for time_s in row.times if time_s.stage is stage), None)
 
 
-def find_compared_time(row: PerformanceRow) -> StageTime | None:
-    return next((each for each in row.times if each.stage.decides), None)
-
-
 def find_ratio(row: PerformanceRow, against: Reference) -> RatioResult | None:
     found = [ratio for ratio in row.ratios if ratio.against is against]
     return next((each for each in found if each.stage.decides), next(iter(found), None))

@@ -35,7 +35,7 @@ from megtrim.core.trim.results import (
     SymbolizingLinkResult,
 )
 from megtrim.libs.elf.layout import WITH_BUILD_ID
-from megtrim.libs.elf.symbol_table import find_whole, read_registrations, read_table
+from megtrim.libs.elf.symbol_table import Function, find_whole, read_registrations, read_table
 
 
 def inputs(task: Task, session: Session) -> dict[str, str]:
@@ -208,14 +208,13 @@ def _prove(
         kept = frozenset()
         registrations = read_registrations(binary(base, program.target))
     added: tuple[str, ...] = ()
-    emptied: Collection[int] = ()
+    emptied: dict[int, Function] = {}
     if found is not None:
         guards.expect_safe(program.before, after, found, source=program.target)
         added = (guards.MISSING,)
         data = shipped.read_bytes()
-        led = guards.find_emptied(data, after, program.dropped, source=program.target)
-        refusals.expect_replaced(after, program.refusals, led, source=program.target)
-        emptied = led
+        emptied = guards.find_emptied(data, after, program.dropped, source=program.target)
+        refusals.expect_replaced(after, program.refusals, emptied, source=program.target)
     linker_script.prove(
         program.before,
         after,
